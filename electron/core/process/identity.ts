@@ -1,0 +1,47 @@
+/**
+ * What is known of a process, and what proves that it is still the one we mean (rule 10).
+ * Facts come from /proc: see proc(5) for the files and fields.
+ */
+
+export interface ProcessFacts {
+  readonly pid: number;
+  /** Field 22 of /proc/<pid>/stat. */
+  readonly startTimeTicks: number;
+  readonly parentPid: number;
+  readonly parentStartTimeTicks: number | null;
+  readonly uid: number | null;
+  /** argv; null where it can't be read. */
+  readonly command: readonly string[] | null;
+  /** TCP ports it listens on; null where its descriptors can't be read (another user, hidepid, a container). */
+  readonly listeningPorts: readonly number[] | null;
+  /** `LLAMA_SERVER_ROUTER_PORT` of its environment, where readable and set. */
+  readonly routerPort: number | null;
+  /** utime + stime in milliseconds. */
+  readonly cpuMs: number;
+  /** proc(5) state letter: R, S, D (uninterruptible), Z (zombie), … */
+  readonly state: string;
+}
+
+/** Recorded when a model's process is first proven; all of it must match again before a signal. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  readonly startTimeTicks: number;
+  readonly command: readonly string[];
+  readonly port: number;
+  readonly parentPid: number;
+  readonly parentStartTimeTicks: number | null;
+}
+
+/** A llama-server instance as its router describes it. */
+export interface ServerQuery {
+  readonly port: number;
+  /** `--alias M` on the child's command line; null for a plain server. */
+  readonly alias: string | null;
+  /** The router's own port; null for a plain server. */
+  readonly routerPort: number | null;
+}
+
+export type Proof =
+  | { readonly proven: true; readonly identity: ProcessIdentity; readonly facts: ProcessFacts }
+  /** `why` is a sentence: several processes match, descriptors unreadable, nothing listens there. */
+  | { readonly proven: false; readonly why: string };

@@ -1,0 +1,145 @@
+/**
+ * Settings as the program uses them, after the YAML of design §5.6 has been read and checked.
+ * Sizes that depend on a card's total stay symbolic until a device is known: see `resolveSize`.
+ */
+
+/** An amount of memory: absolute bytes, or a share (0–1) of a device's total. */
+export type Size = { readonly bytes: number } | { readonly share: number };
+
+/** A model name: exact (`qwen-27b` or `router/qwen-27b`), or a pattern written `/…/`. */
+export type NamePattern = { readonly exact: string } | { readonly pattern: string };
+
+export interface FloorSettings {
+  /** null: the built-in rule (12.5 % of total, at most 4 GB, at least 512 MiB). */
+  readonly keep: Size | 'auto' | null;
+  /** null: half of `keep`. */
+  readonly hard: Size | null;
+  /** `free`: this much stays free. `share`: the desktop's own present use counts towards it. */
+  readonly mode: 'free' | 'share';
+}
+
+export type DeviceSetting =
+  | { readonly kind: 'amdgpu'; readonly path: string; readonly floor?: FloorSettings }
+  | { readonly kind: 'nvidia'; readonly smi?: string; readonly floor?: FloorSettings }
+  | { readonly kind: 'system'; readonly floor?: FloorSettings }
+  /** The demo's card and the tests': a JSON file that holds total, used and GTT bytes. */
+  | { readonly kind: 'simulated'; readonly path: string; readonly floor?: FloorSettings };
+
+export type BackendKind =
+  | 'llama.cpp'
+  | 'llama-swap'
+  | 'ollama'
+  | 'lmstudio'
+  | 'lemonade'
+  | 'embedded'
+  | 'openai';
+
+export interface BackendSetting {
+  readonly name: string;
+  readonly kind: BackendKind;
+  /** Without a trailing slash or `/v1`; absent only for `embedded`. */
+  readonly url: string | null;
+  readonly lanes: number | null;
+  readonly front: number | null;
+  readonly command: readonly string[] | null;
+  readonly models: Readonly<Record<string, string>>;
+  /** Device id its models live on; null: worked out from the machine. */
+  readonly device: string | null;
+  /** null: `on` for backends named in the config, `observe` for those found. */
+  readonly guards: 'on' | 'observe' | null;
+  readonly apiKeyEnv: string | null;
+  /** True when discovered rather than configured. */
+  readonly found: boolean;
+}
+
+export interface AgentSetting {
+  readonly class: 'interactive' | 'batch';
+  readonly onBusy: 'fallback' | 'wait' | 'reject';
+}
+
+export interface FallbackSetting {
+  readonly name: string;
+  readonly url: string;
+  readonly apiKeyEnv: string | null;
+  readonly models: Readonly<Record<string, string>>;
+}
+
+export interface Settings {
+  readonly floor: FloorSettings;
+  readonly cap: Size;
+  readonly idleMs: number;
+  readonly raceGraceMs: number;
+  /** null: by backend (on when named, observe when found). */
+  readonly guards: 'on' | 'observe' | null;
+  readonly maxBig: 'fit' | number;
+  readonly race: 'class' | 'resident' | 'newcomer';
+  readonly big: { readonly atLeastBytes: number } | { readonly names: readonly NamePattern[] };
+  readonly small: readonly NamePattern[];
+  readonly batchOnly: readonly NamePattern[];
+  /** Model name → idle milliseconds after which it is unloaded, room or no room. */
+  readonly ttlMs: Readonly<Record<string, number>>;
+  readonly pinned: readonly NamePattern[];
+  /** null: found by itself. */
+  readonly devices: readonly DeviceSetting[] | null;
+  /** null: looked for on the usual loopback ports. */
+  readonly backends: readonly BackendSetting[] | null;
+  /** Model name → bytes, an operator's figure. */
+  readonly footprints: Readonly<Record<string, number>>;
+  readonly fallbacks: readonly FallbackSetting[];
+  readonly agents: Readonly<Record<string, AgentSetting>>;
+  readonly server: { readonly port: number; readonly apiKeyEnv: string | null };
+}
+
+const MIB = 1024 * 1024;
+
+/** Bytes of a size on a device of `totalBytes`; null when a share meets an unknown total. */
+export function resolveSize(size: Size, totalBytes: number | null): number | null {
+  if ('bytes' in size) return size.bytes;
+  return totalBytes === null ? null : Math.floor(size.share * totalBytes);
+}
+
+/**
+ * The floor of a device in bytes, as design §1 has it: 12.5 % of total, at most 4 GB, at least
+ * 512 MiB; the hard floor is half of it unless set. `learnedBytes` is what `auto` uses once known.
+ */
+export function resolveFloor(
+  floor: FloorSettings,
+  totalBytes: number | null,
+  learnedBytes: number | null,
+): { readonly floorBytes: number | null; readonly hardFloorBytes: number | null } {
+  const builtIn =
+    totalBytes === null ? null : Math.max(512 * MIB, Math.min(4_000_000_000, Math.floor(totalBytes / 8)));
+  const keep =
+    floor.keep === null
+      ? builtIn
+      : floor.keep === 'auto'
+        ? (learnedBytes ?? builtIn)
+        : resolveSize(floor.keep, totalBytes);
+  const hard = floor.hard === null ? null : resolveSize(floor.hard, totalBytes);
+  const hardBytes = hard ?? (keep === null ? null : Math.floor(keep / 2));
+  return {
+    floorBytes: keep,
+    hardFloorBytes: hardBytes === null || keep === null ? hardBytes : Math.min(hardBytes, keep),
+  };
+}
+
+/** Whether a pattern names this model; `id` is `backend/model`. A pattern that does not compile matches nothing. */
+export function matchesName(patterns: readonly NamePattern[], id: string): boolean {
+  const slash = id.indexOf('/');
+  const name = slash < 0 ? id : id.slice(slash + 1);
+  return patterns.some((entry) => {
+    if ('exact' in entry) return entry.exact === name || entry.exact === id;
+    try {
+      return new RegExp(entry.pattern).test(name);
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** The value a record keyed by model name holds for this model: `backend/model` wins over `model`. */
+export function byName<T>(record: Readonly<Record<string, T>>, id: string): T | undefined {
+  if (Object.hasOwn(record, id)) return record[id];
+  const name = id.slice(id.indexOf('/') + 1);
+  return Object.hasOwn(record, name) ? record[name] : undefined;
+}

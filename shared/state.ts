@@ -1,0 +1,158 @@
+/**
+ * The shapes other programs read: `landlord status --json`, `GET /api/state`, the tray and the window.
+ * Times are ISO 8601 strings, bytes are integers, and an unknown value is null.
+ */
+
+export const STATE_SCHEMA = 'vram-landlord/state/1';
+
+export type DeviceKind = 'amdgpu' | 'nvidia' | 'intel' | 'nouveau' | 'unified' | 'system' | 'simulated';
+
+/**
+ * ok          nothing to say
+ * threatened  free memory is under the floor, or falls to it within 10 s at the present rate
+ * critical    free memory is under the hard floor, or the driver is moving VRAM into GTT
+ * stale       the last good reading is older than 3 of its source's periods: no guard acts on it
+ */
+export type Health = 'ok' | 'threatened' | 'critical' | 'stale';
+
+export interface DeviceState {
+  /** `pci:0000:03:00.0`, `system`, or `sim:0`. Card numbers are not stable, PCI addresses are. */
+  readonly id: string;
+  readonly kind: DeviceKind;
+  readonly name: string;
+  readonly totalBytes: number | null;
+  readonly usedBytes: number | null;
+  readonly freeBytes: number | null;
+  readonly gttUsedBytes: number | null;
+  /** 0–100. */
+  readonly busyPercent: number | null;
+  readonly sampledAt: string | null;
+  /** What was read: `amdgpu-sysfs`, `nvml`, `nvidia-smi`, `meminfo`, … */
+  readonly source: string;
+  readonly health: Health;
+  readonly capBytes: number | null;
+  readonly bookedBytes: number;
+  readonly floorBytes: number | null;
+  readonly hardFloorBytes: number | null;
+  readonly outstandingBytes: number;
+  /** Whether a monitor hangs on this device; null where that can't be told. */
+  readonly drivesDisplay: boolean | null;
+  /** True while the driver moves VRAM into GTT; null where the driver does not tell. */
+  readonly evictionUnderWay: boolean | null;
+  /** True where models and the system share one memory. */
+  readonly unified: boolean;
+  /** Plain sentences about this device: suspended, unified, failed reads. */
+  readonly notes: readonly string[];
+}
+
+export type TenantKind = 'desktop' | 'model' | 'agent' | 'reserved' | 'foreign';
+
+export interface TenantState {
+  readonly id: string;
+  readonly kind: TenantKind;
+  readonly name: string;
+  readonly deviceId: string;
+  readonly predictedBytes: number | null;
+  readonly measuredBytes: number | null;
+  readonly pids: readonly number[];
+  /** For the desktop and foreign tenants: the largest holders, `firefox 0.8 GB`. */
+  readonly parts?: readonly { readonly name: string; readonly bytes: number; readonly pid: number | null }[];
+}
+
+export type ModelStatus = 'unloaded' | 'loading' | 'loaded' | 'sleeping' | 'stopping' | 'failed';
+
+export interface ModelState {
+  /** `backend/model`. */
+  readonly id: string;
+  readonly backend: string;
+  readonly status: ModelStatus;
+  readonly busy: boolean | null;
+  readonly big: boolean;
+  readonly pinned: boolean;
+  readonly batchOnly: boolean;
+  readonly deviceId: string | null;
+  readonly predictedBytes: number | null;
+  readonly measuredBytes: number | null;
+  readonly lastUsedAt: string | null;
+  readonly pid: number | null;
+  readonly port: number | null;
+  /** `on`: the guards act on it; `observe`: they only say what they would do. */
+  readonly guarded: 'on' | 'observe';
+  readonly small: boolean;
+  /** 0–1 while loading, where the backend tells. */
+  readonly loadProgress: number | null;
+  readonly contextTokens: number | null;
+  /** When an idle rule would unload it if nothing changes; null when it stays until needed. */
+  readonly leavesAt: string | null;
+  /** Why it left the last time, in words, and when. */
+  readonly lastEviction: {
+    readonly at: string;
+    readonly reason: string;
+    readonly freedBytes: number | null;
+  } | null;
+}
+
+export interface LaneHolderState {
+  readonly pid: number | null;
+  readonly command: string | null;
+  readonly session: string | null;
+  readonly model: string | null;
+  readonly class: 'interactive' | 'batch' | null;
+  readonly turn: string | null;
+  readonly acquiredAt: string | null;
+}
+
+export interface LaneState {
+  readonly backend: string;
+  readonly path: string;
+  readonly width: number;
+  readonly held: boolean | null;
+  readonly holders: readonly LaneHolderState[];
+  readonly waiting: number;
+}
+
+export interface BackendState {
+  readonly name: string;
+  readonly kind: string;
+  readonly url: string;
+  readonly status: 'up' | 'down' | 'unknown';
+  readonly since: string | null;
+  readonly error: string | null;
+  readonly version: string | null;
+  readonly guards: 'on' | 'observe';
+  /** True when it was found by itself and not named in the config. */
+  readonly found: boolean;
+}
+
+export type GuardsMode = 'on' | 'observe' | 'paused';
+
+export interface PolicyState {
+  readonly guards: GuardsMode;
+  /** When a pause ends; null unless paused. */
+  readonly guardsPausedUntil: string | null;
+  readonly floor: string;
+  readonly cap: string;
+  readonly maxBig: 'fit' | number;
+  readonly race: 'class' | 'resident' | 'newcomer';
+  readonly idleMs: number;
+  readonly raceGraceMs: number;
+}
+
+export interface LandlordState {
+  readonly schema: typeof STATE_SCHEMA;
+  /** Counts up by at least one with each change; an older one is to be dropped. */
+  readonly revision: number;
+  readonly at: string;
+  readonly devices: readonly DeviceState[];
+  readonly tenants: readonly TenantState[];
+  readonly models: readonly ModelState[];
+  readonly lanes: readonly LaneState[];
+  readonly asleep: null | { readonly since: string; readonly until: string | null };
+  readonly policy: PolicyState;
+  readonly backends: readonly BackendState[];
+  /** What a person should know first, worst first: an unreadable card, a rejected config. */
+  readonly notices: readonly { readonly severity: 'info' | 'warning' | 'error'; readonly text: string }[];
+  /** Models that were evicted or made room and that `restore` would load again. */
+  readonly restorable: readonly string[];
+  readonly version: string;
+}
