@@ -1,0 +1,70 @@
+/**
+ * Which requests are meant for us. A page on the internet can point its own name at 127.0.0.1 (DNS
+ * rebinding) or post to us across origins; a browser tells on it in `Host`, `Origin` and
+ * `Sec-Fetch-Site`, which scripts can't forge (Fetch standard, forbidden request headers).
+ */
+export interface RequestOrigin {
+  readonly method: string;
+  readonly host: string | undefined;
+  readonly origin: string | undefined;
+  /** `Sec-Fetch-Site`: `same-origin`, `same-site`, `cross-site` or `none` (typed by the user). */
+  readonly fetchSite: string | undefined;
+  /** `Sec-Fetch-Mode`: `navigate` when a person follows a link. */
+  readonly fetchMode: string | undefined;
+}
+
+export type Verdict =
+  | { readonly allowed: true }
+  | {
+      readonly allowed: false;
+      readonly status: number;
+      readonly code: 'forbidden_host' | 'forbidden_origin';
+      readonly message: string;
+    };
+
+const LOOPBACK_NAMES = ['127.0.0.1', 'localhost', '[::1]'];
+
+/** Whether `host` (a Host header) is a loopback spelling of this machine with our port. */
+export function isOwnHost(host: string | undefined, port: number): boolean {
+  if (host === undefined) return false;
+  const lower = host.toLowerCase();
+  return LOOPBACK_NAMES.some((name) => lower === `${name}:${port}` || (port === 80 && lower === name));
+}
+
+/** Whether `origin` (an Origin header) is our own page; `null`, other ports and https are not. */
+export function isOwnOrigin(origin: string, port: number): boolean {
+  return origin.toLowerCase().startsWith('http://') && isOwnHost(origin.slice('http://'.length), port);
+}
+
+export function checkOrigin(request: RequestOrigin, port: number): Verdict {
+  if (!isOwnHost(request.host, port)) {
+    return {
+      allowed: false,
+      status: 421,
+      code: 'forbidden_host',
+      message: `This server answers only to 127.0.0.1:${port}, localhost:${port} and [::1]:${port}. Use one of these as the host of the URL.`,
+    };
+  }
+  if (request.origin !== undefined && !isOwnOrigin(request.origin, port)) {
+    return crossOrigin();
+  }
+  // Another port of localhost is another program, but the same site: its pages carry our cookie.
+  const followsLink = request.method === 'GET' && request.fetchMode === 'navigate';
+  if (
+    request.fetchSite !== undefined &&
+    !['same-origin', 'none'].includes(request.fetchSite) &&
+    !followsLink
+  ) {
+    return crossOrigin();
+  }
+  return { allowed: true };
+}
+
+function crossOrigin(): Verdict {
+  return {
+    allowed: false,
+    status: 403,
+    code: 'forbidden_origin',
+    message: 'Pages of other origins may not use this server. Open its own page with `landlord open`.',
+  };
+}

@@ -1,0 +1,234 @@
+import type { AddressInfo } from 'node:net';
+import fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
+import { fail, messageOf, ok, type Result } from '../../../shared/errors.ts';
+import type { EventKind } from '../../../shared/events.ts';
+import { type Clock, systemClock } from '../clock.ts';
+import type { RuntimeApi } from '../runtime-api.ts';
+import { type Credentials, createGatekeeper, type Gatekeeper } from './auth.ts';
+import { type Refusal, refusal } from './errors.ts';
+import { SAFE_HEADERS } from './headers.ts';
+import { checkOrigin } from './host-check.ts';
+import { createPageKeys } from './page-key.ts';
+import { addPage, PAGE_ROUTES } from './page-routes.ts';
+import { findPortHolder } from './port-holder.ts';
+import { addRoutes, refuse, unforeseen } from './routes.ts';
+import { createStreams } from './streams.ts';
+
+export const DEFAULT_PORT = 7781;
+const MAX_BODY_BYTES = 1024 * 1024;
+
+/** Open unless a key is set. */
+const KEYED_ROUTES: readonly string[] = ['/healthz', '/metrics', '/v1', '/v1/*'];
+
+export interface HttpOptions {
+  readonly api: RuntimeApi;
+  /** 0: any free port (tests). */
+  readonly port: number;
+  /** The secret in `<state-dir>/token`. */
+  readonly token: string;
+  /** The value behind `server.apiKeyEnv`; null: `/metrics` and `/healthz` are open. */
+  readonly apiKey: string | null;
+  /** The built page; null or missing: the plain page is shown. */
+  readonly pageDir: string | null;
+  readonly version: string;
+  readonly clock?: Clock;
+  /** Least time between two snapshots to one window, default 250 ms. */
+  readonly stateIntervalMs?: number;
+  /** Default 15 s. */
+  readonly keepAliveMs?: number;
+  /** Default 60 s; see sse.ts. */
+  readonly blockedLimitMs?: number;
+}
+
+export interface HttpServer {
+  readonly port: number;
+  /** `http://127.0.0.1:7781` */
+  readonly url: string;
+  /** A fresh address that opens the page once; see page-key.ts. */
+  openUrl(): string;
+  /** Ends every stream and connection; resolves when the port is free. */
+  stop(): Promise<void>;
+}
+
+/** Serves the API and the page on 127.0.0.1. Fails with `already_running` when the port is taken. */
+export async function startHttpServer(options: HttpOptions): Promise<Result<HttpServer>> {
+  const clock = options.clock ?? systemClock;
+  const app = fastify({
+    logger: false,
+    bodyLimit: MAX_BODY_BYTES,
+    forceCloseConnections: true,
+    routerOptions: { maxParamLength: 1024 },
+    frameworkErrors: (_error, _request, reply) => {
+      refuse(reply, refusal(400, 'bad_input', 'The address of the request is not well formed.'));
+    },
+    clientErrorHandler: (_error, socket) => {
+      if (socket.writable)
+        socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
+    },
+  });
+  const port = (): number => portOf(app) ?? options.port;
+  const keys = createPageKeys(options.token);
+  const gatekeeper = createGatekeeper({
+    token: options.token,
+    apiKey: options.apiKey,
+    keys,
+    port,
+    epochMs: clock.epochMs,
+  });
+  const streams = createStreams({
+    api: options.api,
+    stateIntervalMs: options.stateIntervalMs ?? 250,
+    keepAliveMs: options.keepAliveMs ?? 15_000,
+    blockedLimitMs: options.blockedLimitMs ?? 60_000,
+    monotonicMs: clock.monotonicMs,
+  });
+  const url = (): string => `http://127.0.0.1:${port()}`;
+  const openUrl = (): string => `${url()}/?key=${keys.issue()}`;
+  const stopping = new AbortController();
+  const eventCounts = new Map<EventKind, number>();
+  const undoCount = options.api.onEvent((event) => {
+    eventCounts.set(event.kind, (eventCounts.get(event.kind) ?? 0) + 1);
+  });
+
+  addChecks(app, gatekeeper, port);
+  addErrorAnswers(app);
+  addPage(app, { api: options.api, pageDir: options.pageDir, gatekeeper });
+  addRoutes(app, {
+    api: options.api,
+    streams,
+    version: options.version,
+    eventCounts,
+    openUrl,
+    stopping: stopping.signal,
+  });
+
+  try {
+    await app.listen({ host: '127.0.0.1', port: options.port, exclusive: true });
+  } catch (thrown) {
+    undoCount();
+    return listenFailure(thrown, options.port);
+  }
+  return ok({
+    port: port(),
+    url: url(),
+    openUrl,
+    async stop() {
+      undoCount();
+      stopping.abort();
+      streams.closeAll();
+      await app.close();
+    },
+  });
+}
+
+/** Before any route: the request is meant for us, and its sender may ask this. */
+function addChecks(app: FastifyInstance, gatekeeper: Gatekeeper, port: () => number): void {
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers(SAFE_HEADERS);
+    const { host, origin } = request.headers;
+    const verdict = checkOrigin(
+      {
+        method: request.method,
+        host,
+        origin,
+        fetchSite: oneOf(request.headers['sec-fetch-site']),
+        fetchMode: oneOf(request.headers['sec-fetch-mode']),
+      },
+      port(),
+    );
+    if (!verdict.allowed) return refuse(reply, refusal(verdict.status, verdict.code, verdict.message));
+    const { authorization, cookie } = request.headers;
+    const denied = authorize(request.routeOptions.url, { authorization, cookie });
+    return denied === null ? undefined : refuse(reply, denied);
+  });
+
+  // Decided by the route that was matched, not by the text of the address, which has many spellings.
+  const authorize = (route: string | undefined, credentials: Credentials): Refusal | null => {
+    if (route !== undefined && PAGE_ROUTES.includes(route)) return null;
+    if (route !== undefined && KEYED_ROUTES.includes(route)) {
+      if (gatekeeper.mayReadOpenRoutes(credentials)) return null;
+      return refusal(
+        401,
+        'unauthorized',
+        'A key is set for this server: send it as `authorization: Bearer …`.',
+      );
+    }
+    if (gatekeeper.mayUseApi(credentials)) return null;
+    return refusal(
+      401,
+      'unauthorized',
+      'Send the token of the file `token` in the state directory as `authorization: Bearer …`, or open the page with `landlord open`.',
+    );
+  };
+}
+
+/** Only JSON comes in, and whatever goes wrong goes out as `{error}` without a stack. */
+function addErrorAnswers(app: FastifyInstance): void {
+  app.removeContentTypeParser('text/plain');
+  const parseJson = app.getDefaultJsonParser('error', 'error');
+  app.removeContentTypeParser('application/json');
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    // A client may announce JSON and send nothing: that is no body.
+    if (body === '') return done(null, undefined);
+    return parseJson(request, String(body), done);
+  });
+  app.setErrorHandler((error: FastifyError, _request, reply) => refuse(reply, refusalOfFastify(error)));
+  app.setNotFoundHandler((request: FastifyRequest, reply) =>
+    refuse(
+      reply,
+      refusal(404, 'not_found', `There is no ${request.method} ${request.url.split('?', 1)[0]} here.`),
+    ),
+  );
+}
+
+function refusalOfFastify(error: FastifyError): Refusal {
+  switch (error.statusCode) {
+    case 413:
+      return refusal(413, 'too_large', `A body may have at most ${MAX_BODY_BYTES} bytes.`);
+    case 415:
+      return refusal(
+        415,
+        'unsupported_media_type',
+        'Send a JSON body, with `content-type: application/json`.',
+      );
+    case 400:
+      return refusal(400, 'bad_input', 'The body is not JSON that can be read.');
+    default:
+      return unforeseen();
+  }
+}
+
+async function listenFailure(thrown: unknown, port: number): Promise<Result<never>> {
+  const code = thrown instanceof Error && 'code' in thrown ? thrown.code : null;
+  if (code === 'EADDRINUSE') {
+    const holder = await findPortHolder(port);
+    const who = holder === null ? 'another program' : `process ${holder.pid} (${holder.command})`;
+    return fail(
+      'already_running',
+      `Port ${port} is taken by ${who}. Stop it, or choose another port with --port.`,
+      {
+        port,
+        pid: holder?.pid ?? null,
+      },
+    );
+  }
+  if (code === 'EACCES') {
+    return fail(
+      'not_permitted',
+      `This user may not listen on port ${port}. Choose one above 1023 with --port.`,
+      {
+        port,
+      },
+    );
+  }
+  return fail('internal', `Listening on 127.0.0.1:${port} failed: ${messageOf(thrown)}.`, { port });
+}
+
+function portOf(app: FastifyInstance): number | null {
+  const address: AddressInfo | string | null = app.server.address();
+  return address !== null && typeof address === 'object' ? address.port : null;
+}
+
+function oneOf(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header[0] : header;
+}
