@@ -1,0 +1,41 @@
+/**
+ * `npm start` and `npm test` prepare everything they need on a fresh machine, by themselves.
+ * Runs before any package is installed, on whatever Node the machine has: nothing here may import
+ * a package, and nothing may need Node newer than 18.
+ *
+ *   node build/setup.mjs start   packages, Node 24, the page
+ *   node build/setup.mjs test    the same, and what the tests drive: Chromium and a llama-server
+ */
+import { fileURLToPath } from 'node:url';
+import { ensureChromium } from './setup/chromium.mjs';
+import { linkCommand } from './setup/command.mjs';
+import { ensureLlamaServer } from './setup/llama-server.mjs';
+import { checkVersions, ensurePackages, verifyPackages } from './setup/packages.mjs';
+import { ensurePage } from './setup/page.mjs';
+import { SetupError, Steps } from './setup/steps.mjs';
+
+const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
+
+/** @param {string | undefined} mode */
+async function main(mode) {
+  if (mode !== 'start' && mode !== 'test') {
+    throw new SetupError(`Call it as "node build/setup.mjs start" or "… test", not "${mode ?? ''}".`);
+  }
+  const steps = new Steps(process.stdout);
+  checkVersions(process.versions.node);
+  await ensurePackages(root, steps);
+  await verifyPackages(root, steps);
+  linkCommand(root);
+  await ensurePage(root, steps);
+  if (mode === 'test') {
+    await ensureChromium(steps);
+    await ensureLlamaServer(root, steps);
+  }
+  steps.finish();
+}
+
+main(process.argv[2]).catch((error) => {
+  if (error instanceof SetupError) process.stderr.write(`\nSet-up stopped: ${error.message}\n`);
+  else process.stderr.write(`\nSet-up failed unexpectedly: ${error?.stack ?? error}\n`);
+  process.exit(1);
+});

@@ -1,0 +1,31 @@
+/**
+ * `npm start`: the tray app where it can run, else the same runtime in plain Node with its page in
+ * a browser. Becomes that program rather than starting it, so that signals and the exit code are its
+ * own: `npm start -- --port 8000` passes the arguments on.
+ */
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { chooseHost, findElectron } from './host.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const given = process.argv.slice(2);
+
+const host = chooseHost({
+  env: process.env,
+  platform: process.platform,
+  uid: process.geteuid?.() ?? null,
+  electronPath: findElectron(root, process.env),
+});
+
+/** Replaces this process; nothing after it runs. */
+function become(program: string, args: readonly string[]): never {
+  if (process.execve === undefined) {
+    process.stderr.write('npm start needs Node 24 on Linux or macOS.\n');
+    process.exit(1);
+  }
+  return process.execve(program, [program, ...args]);
+}
+
+if (host.kind === 'electron') become(host.path, [root, ...given]);
+process.stdout.write(`${host.why}\n`);
+become(process.execPath, [join(root, 'electron/cli.ts'), 'serve', ...given]);
