@@ -36,6 +36,8 @@ export interface DeviceSample {
   readonly hostAvailableBytes: number | null;
   /** 0–100. */
   readonly busyPercent: number | null;
+  /** The source's own word that VRAM is being moved out; left out where it has none (see gtt.ts). */
+  readonly evictionUnderWay?: boolean | null;
   readonly source: SampleSource;
   /** CLOCK_MONOTONIC milliseconds at the reading. */
   readonly takenAtMs: number;
