@@ -1,10 +1,12 @@
 import { MIB } from './quantity.ts';
 import type { DeviceSample } from './sample.ts';
 
-/** VRAM counts as full from this share of its total on … */
-const FULL_SHARE = 0.95;
-/** … or when no more than this is left, whichever is met first on a large card. */
+/**
+ * VRAM counts as full with no more than this left, or a sixteenth of a small card. Not a larger
+ * share: while a model loads, its host buffers grow in GTT too, and that is no eviction.
+ */
 const FULL_LEFT_BYTES = 512 * MIB;
+const FULL_LEFT_SHARE = 1 / 16;
 /** GTT must have grown by this much within the window: desktops move a few MiB about all the time. */
 const GROWTH_BYTES = 64 * MIB;
 /** How far back growth is measured. */
@@ -41,8 +43,5 @@ export function evictionUnderWay(samples: readonly DeviceSample[]): boolean | nu
 function isFull(sample: DeviceSample): boolean | null {
   const { totalBytes, usedBytes } = sample;
   if (totalBytes === null || usedBytes === null || totalBytes <= 0) return null;
-  return (
-    usedBytes >= FULL_SHARE * totalBytes ||
-    totalBytes - usedBytes <= Math.min(FULL_LEFT_BYTES, totalBytes / 8)
-  );
+  return totalBytes - usedBytes <= Math.min(FULL_LEFT_BYTES, totalBytes * FULL_LEFT_SHARE);
 }
