@@ -41,7 +41,8 @@ export interface ReserveRequest {
 
 /** Rule 4: a denial says why in numbers. `unknown` figures are null. */
 export interface Denial {
-  readonly code: 'CAP' | 'FLOOR' | 'UNKNOWN_FREE' | 'UNKNOWN_DEVICE';
+  /** `BAD_INPUT`: a figure that is no byte count; `ALREADY_BOOKED`: the id holds a line, which stays as it is. */
+  readonly code: 'CAP' | 'FLOOR' | 'UNKNOWN_FREE' | 'UNKNOWN_DEVICE' | 'BAD_INPUT' | 'ALREADY_BOOKED';
   readonly message: string;
   readonly capBytes: number | null;
   readonly bookedBytes: number;
