@@ -15,6 +15,8 @@ export interface SseStream {
   readonly state: 'open' | 'blocked' | 'closed';
   /** Called each time a blocked stream takes frames again. */
   onOpen(listener: () => void): void;
+  /** Resolves once the stream takes frames (true) or is closed (false). */
+  whenOpen(): Promise<boolean>;
   onClose(listener: () => void): void;
   close(): void;
 }
@@ -47,16 +49,24 @@ export function openSseStream(
   const onClose: (() => void)[] = [];
   let state: SseStream['state'] = 'open';
   let blockedTimer: NodeJS.Timeout | undefined;
+  let waiters: ((open: boolean) => void)[] = [];
+  const wake = (open: boolean): void => {
+    const woken = waiters;
+    waiters = [];
+    for (const waiter of woken) waiter(open);
+  };
 
   const close = (): void => {
     if (state === 'closed') return;
+    const blocked = state === 'blocked';
     state = 'closed';
     clearInterval(keepAlive);
     clearTimeout(blockedTimer);
     for (const listener of onClose) listener();
-    response.end();
-    // A reader that takes nothing never lets `end` finish.
-    if (response.writableNeedDrain) response.destroy();
+    wake(false);
+    // A reader that takes nothing would never let `end` finish.
+    if (blocked) response.destroy();
+    else response.end();
   };
   const send = (frame: string): boolean => {
     if (state !== 'open') return false;
@@ -77,6 +87,7 @@ export function openSseStream(
     for (const listener of onOpen) {
       if (state === 'open') listener();
     }
+    wake(true);
   });
   response.on('close', close);
   response.on('error', close);
@@ -95,6 +106,10 @@ export function openSseStream(
     },
     onOpen: (listener) => void onOpen.push(listener),
     onClose: (listener) => void onClose.push(listener),
+    whenOpen() {
+      if (state !== 'blocked') return Promise.resolve(state === 'open');
+      return new Promise((resolve) => waiters.push(resolve));
+    },
     close,
   };
 }
