@@ -69,6 +69,9 @@ export interface BackendChange {
     | 'loaded'
     | 'sleeping'
     | 'unloaded'
+    /** A load ended badly, or stopped moving. */
+    | 'load_failed'
+    /** A loaded one ended badly and nobody here had asked for it. */
     | 'crashed'
     | 'busy'
     | 'idle'

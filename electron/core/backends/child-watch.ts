@@ -1,0 +1,227 @@
+import type { Clock } from '../clock.ts';
+import type { ProcessFacts, ProcessIdentity, ServerQuery } from '../process/identity.ts';
+import { likelyServer, proveServer, routerProcess, type ServerInspector } from '../process/proof.ts';
+import {
+  type Activity,
+  atRest,
+  type CpuReading,
+  inTransit,
+  type MetricsEvidence,
+  observe,
+  UNSEEN,
+} from './activity.ts';
+import type { TrackedModel } from './router-state.ts';
+
+/** A model's process and what it is seen to do. */
+export interface Child {
+  readonly activity: Activity;
+  readonly process: ProcessIdentity | null;
+  /** Why `process` is null, in a sentence; null when it is proven or there is nothing to prove. */
+  readonly note: string | null;
+}
+
+export interface ChildWatch {
+  start(): void;
+  stop(): Promise<void>;
+  /** Looks for the processes of models that have none yet, now. */
+  poke(): void;
+  child(model: string): Child;
+}
+
+interface Found {
+  /** Port and alias it was looked up by; another port means another process. */
+  readonly port: number;
+  readonly process: ProcessIdentity | null;
+  /** Whose CPU time is read: the proven one, or the likely one. */
+  readonly pid: number | null;
+  readonly startTimeTicks: number | null;
+  readonly note: string | null;
+  readonly nextTryAtMs: number;
+  readonly tries: number;
+}
+
+const FIRST_RETRY_MS = 200;
+const LAST_RETRY_MS = 30_000;
+
+/**
+ * Proves each running model's process once, sees when it is gone, and tells busy from idle about once
+ * a second by its CPU time and, where `metrics` gives them, the server's own counters.
+ */
+export function childWatch(options: {
+  readonly clock: Clock;
+  readonly inspector: ServerInspector;
+  readonly tickMs: number;
+  /** How to find this model's process; null: it has none here (no port yet, another machine). */
+  readonly queryFor: (model: TrackedModel) => ServerQuery | null;
+  readonly models: () => Iterable<TrackedModel>;
+  /** Passive counters, or null where there are none. */
+  readonly metrics: (model: TrackedModel) => Promise<MetricsEvidence>;
+  readonly onTick: () => void;
+  readonly onActivity: (model: string, what: 'busy' | 'idle') => void;
+  /** A process that was there is not any more. */
+  readonly onGone: (model: string) => void;
+}): ChildWatch {
+  const { clock, inspector } = options;
+  const found = new Map<string, Found>();
+  const activities = new Map<string, Activity>();
+  let router: ProcessFacts | null = null;
+  let timer: NodeJS.Timeout | null = null;
+  let ticking: Promise<void> | null = null;
+  let proving: Promise<void> | null = null;
+  let retry: NodeJS.Timeout | null = null;
+  let isStopped = false;
+
+  const findRouter = async (port: number): Promise<ProcessFacts | null> => {
+    router ??= routerProcess(await inspector.find({ port, alias: null, routerPort: null }), port);
+    return router;
+  };
+
+  const prove = async (model: TrackedModel, query: ServerQuery): Promise<void> => {
+    const parent = query.routerPort === null ? null : await findRouter(query.routerPort);
+    const facts = await inspector.find(query);
+    const proof = proveServer(facts, query, parent);
+    const likely = proof.proven ? proof.facts : likelyServer(facts, query);
+    const tries = (found.get(model.name)?.tries ?? 0) + 1;
+    if (!proof.proven) router = null;
+    found.set(model.name, {
+      port: query.port,
+      process: proof.proven ? proof.identity : null,
+      pid: likely?.pid ?? null,
+      startTimeTicks: likely?.startTimeTicks ?? null,
+      note: proof.proven ? null : proof.why,
+      tries,
+      nextTryAtMs: clock.monotonicMs() + Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** (tries - 1)),
+    });
+  };
+
+  const proveDue = async (): Promise<void> => {
+    for (const model of [...options.models()]) {
+      const query = isPresent(model) ? options.queryFor(model) : null;
+      const known = found.get(model.name);
+      if (query === null) {
+        found.delete(model.name);
+        continue;
+      }
+      const isKnown = known?.port === query.port;
+      if (
+        known !== undefined &&
+        isKnown &&
+        (known.process !== null || clock.monotonicMs() < known.nextTryAtMs)
+      ) {
+        continue;
+      }
+      if (!isKnown) found.delete(model.name);
+      await prove(model, query);
+      if (isStopped) return;
+    }
+  };
+
+  /** One at a time: finding walks over /proc. A new child listens a moment after it is started, so it is tried again soon. */
+  const proveOnce = (): Promise<void> => {
+    proving ??= proveDue()
+      .catch(() => undefined)
+      .finally(() => {
+        proving = null;
+        if (retry !== null) clearTimeout(retry);
+        const waiting = [...found.values()].filter((entry) => entry.process === null);
+        const dueMs = Math.min(...waiting.map((entry) => entry.nextTryAtMs)) - clock.monotonicMs();
+        retry = dueMs < options.tickMs && !isStopped ? setTimeout(() => void proveOnce(), dueMs) : null;
+      });
+    return proving;
+  };
+
+  /** CPU readings by model; a process that is gone is forgotten and told. */
+  const readCpu = async (): Promise<ReadonlyMap<string, CpuReading>> => {
+    const pids = [...found.values()].flatMap((entry) => (entry.pid === null ? [] : [entry.pid]));
+    const readings = new Map<string, CpuReading>();
+    if (pids.length === 0) return readings;
+    if (router !== null) pids.push(router.pid);
+    const facts = new Map((await inspector.facts(pids)).map((process) => [process.pid, process]));
+    const atMs = clock.monotonicMs();
+    if (router !== null && !isSame(facts.get(router.pid), router.startTimeTicks)) router = null;
+    for (const [name, entry] of found) {
+      if (entry.pid === null) continue;
+      const process = facts.get(entry.pid);
+      if (process !== undefined && isSame(process, entry.startTimeTicks)) {
+        const { pid, startTimeTicks, cpuMs } = process;
+        readings.set(name, { pid, startTimeTicks, cpuMs, atMs });
+        continue;
+      }
+      found.delete(name);
+      options.onGone(name);
+    }
+    return readings;
+  };
+
+  const look = (model: TrackedModel, cpu: CpuReading | null, metrics: MetricsEvidence): void => {
+    const before = activities.get(model.name) ?? UNSEEN;
+    const after =
+      model.status === 'loaded'
+        ? observe(before, cpu?.atMs ?? clock.monotonicMs(), cpu, metrics)
+        : model.status === 'loading' || model.status === 'stopping'
+          ? inTransit(before)
+          : atRest(before);
+    activities.set(model.name, after);
+    if (after.busy === true && before.busy !== true) options.onActivity(model.name, 'busy');
+    if (model.status === 'loaded' && after.busy === false && before.busy !== false) {
+      options.onActivity(model.name, 'idle');
+    }
+  };
+
+  const tick = async (): Promise<void> => {
+    options.onTick();
+    await proveOnce();
+    const readings = await readCpu();
+    const models = [...options.models()];
+    for (const name of activities.keys()) {
+      if (!models.some((model) => model.name === name)) activities.delete(name);
+    }
+    await Promise.all(
+      models.map(async (model) => {
+        const metrics = model.status === 'loaded' ? await options.metrics(model) : null;
+        if (!isStopped) look(model, readings.get(model.name) ?? null, metrics);
+      }),
+    );
+  };
+
+  const tickOnce = (): void => {
+    ticking ??= tick()
+      // An inspector that fails leaves everything unknown; the next tick asks again.
+      .catch(() => undefined)
+      .finally(() => {
+        ticking = null;
+      });
+  };
+
+  return {
+    start() {
+      timer ??= setInterval(tickOnce, options.tickMs);
+    },
+    async stop() {
+      isStopped = true;
+      if (timer !== null) clearInterval(timer);
+      await ticking;
+      await proving;
+      if (retry !== null) clearTimeout(retry);
+    },
+    poke() {
+      if (!isStopped) void proveOnce();
+    },
+    child(name) {
+      const entry = found.get(name);
+      return {
+        activity: activities.get(name) ?? UNSEEN,
+        process: entry?.process ?? null,
+        note: entry?.note ?? null,
+      };
+    },
+  };
+}
+
+function isPresent(model: TrackedModel): boolean {
+  return model.status !== 'unloaded' && model.status !== 'failed';
+}
+
+function isSame(process: ProcessFacts | undefined, startTimeTicks: number | null): boolean {
+  return process !== undefined && process.state !== 'Z' && process.startTimeTicks === startTimeTicks;
+}

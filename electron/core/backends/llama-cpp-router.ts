@@ -1,0 +1,265 @@
+import type { Clock } from '../clock.ts';
+import type { ServerQuery } from '../process/identity.ts';
+import type { ServerInspector } from '../process/proof.ts';
+import { type MetricsEvidence, parseMetrics } from './activity.ts';
+import type { Backend, BackendChange, BackendSnapshot, ObservedModel } from './backend.ts';
+import { type ChildWatch, childWatch } from './child-watch.ts';
+import { httpClient } from './http.ts';
+import { hostAndPort, isThisMachine } from './own-address.ts';
+import { routerActions } from './router-actions.ts';
+import { NO_MODELS, type RouterInput, reduce, type TrackedModel } from './router-state.ts';
+import { type Link, NO_LINK, routerWatch, type WatchTimings } from './router-watch.ts';
+import { hasPassiveMetrics } from './server-props.ts';
+
+export interface LlamaCppTimings extends WatchTimings {
+  /** How often processes are looked at, and counters where they are passive. */
+  readonly tickMs: number;
+  readonly metricsTimeoutMs: number;
+}
+
+const DEFAULT_TIMINGS: LlamaCppTimings = {
+  resyncMs: 30_000,
+  pollMs: 3_000,
+  firstBackoffMs: 200,
+  lastBackoffMs: 5_000,
+  requestTimeoutMs: 5_000,
+  tickMs: 1_000,
+  metricsTimeoutMs: 400,
+};
+
+/**
+ * A llama.cpp router, or a plain llama-server as a router of one model that can't be unloaded.
+ * Watching asks only what leaves models as they are (rule 12): see `router-watch.ts` and `activity.ts`.
+ */
+export function llamaCppBackend(options: {
+  readonly name: string;
+  /** Without a trailing slash or `/v1`. */
+  readonly url: string;
+  readonly clock: Clock;
+  readonly inspector: ServerInspector;
+  /** The key itself, not the variable's name. */
+  readonly apiKey?: string | null;
+  readonly timings?: Partial<LlamaCppTimings>;
+}): Backend {
+  const { name, url, clock } = options;
+  const timings = { ...DEFAULT_TIMINGS, ...options.timings };
+  const http = httpClient(url, options.apiKey ?? null);
+  const { host, port: ownPort } = hostAndPort(url);
+  const isLocal = isThisMachine(host);
+  let models = NO_MODELS;
+  let link = NO_LINK;
+  let listener: ((change: BackendChange) => void) | null = null;
+
+  const emit = (model: string | null, what: BackendChange['what']): void => {
+    try {
+      listener?.({ backend: name, model, what, atMs: clock.monotonicMs() });
+    } catch {
+      // A listener that fails must not end the watching.
+    }
+  };
+
+  const isSingle = (): boolean => link.props?.role === 'single';
+
+  const apply = (input: RouterInput): void => {
+    const step = reduce(models, input);
+    models = step.state;
+    for (const change of step.changes) emit(change.model, change.what);
+    if (input.type === 'tick') return;
+    // An event names no port: the list has it. Its process is looked for as soon as there is one.
+    const lacksPort = (model: TrackedModel): boolean =>
+      model.port === null && (model.status === 'loading' || model.status === 'loaded');
+    if (input.type === 'status' && !isSingle() && [...models.values()].some(lacksPort)) void watch.refresh();
+    if (input.type === 'list' || step.changes.length > 0) children.poke();
+  };
+
+  const watch = routerWatch({
+    http,
+    clock,
+    timings,
+    onInput: apply,
+    onLink: (now) => {
+      const before = link;
+      link = now;
+      if (now.status === before.status && now.error === before.error) return;
+      emit(null, now.status === 'up' ? 'up' : now.status === 'down' ? 'down' : 'list');
+    },
+  });
+
+  const queryFor = (model: TrackedModel): ServerQuery | null => {
+    if (!isLocal) return null;
+    if (isSingle()) return { port: ownPort, alias: null, routerPort: null };
+    return model.port === null ? null : { port: model.port, alias: model.name, routerPort: ownPort };
+  };
+
+  const metrics = async (model: TrackedModel): Promise<MetricsEvidence> => {
+    if (!model.tellsMetrics || link.status !== 'up' || !hasPassiveMetrics(link.props?.build ?? null)) {
+      return null;
+    }
+    const query = isSingle() ? '' : `?model=${encodeURIComponent(model.name)}&autoload=false`;
+    const answer = await http.get(`/metrics${query}`, { timeoutMs: timings.metricsTimeoutMs });
+    if (answer.kind === 'failed') return answer.reason === 'timed_out' ? 'late' : null;
+    return answer.status === 200 ? parseMetrics(answer.text) : null;
+  };
+
+  const children: ChildWatch = childWatch({
+    clock,
+    inspector: options.inspector,
+    tickMs: timings.tickMs,
+    queryFor,
+    models: () => models.values(),
+    metrics,
+    onTick: () => apply({ type: 'tick', atMs: clock.monotonicMs() }),
+    onActivity: (model, what) => emit(model, what),
+    onGone: () => void watch.refresh(),
+  });
+
+  const find = (wanted: string): TrackedModel | null =>
+    models.get(wanted) ?? [...models.values()].find((model) => model.aliases.includes(wanted)) ?? null;
+
+  const actions = routerActions({
+    backend: name,
+    http,
+    isSingle,
+    find,
+    apply,
+    nowMs: () => clock.monotonicMs(),
+    refresh: watch.refresh,
+    seenBusy: (model) => children.child(model).activity.busy,
+  });
+
+  return {
+    name,
+    kind: 'llama.cpp',
+    url,
+    start(onChange) {
+      listener = onChange;
+      watch.start();
+      children.start();
+    },
+    async stop() {
+      listener = null;
+      await Promise.all([watch.stop(), children.stop()]);
+      http.close();
+    },
+    snapshot: () =>
+      snapshotOf({
+        name,
+        url,
+        isLocal,
+        link,
+        models: [...models.values()],
+        children,
+        nowMs: clock.monotonicMs(),
+      }),
+    load: actions.load,
+    unload: actions.unload,
+    confirmIdle: actions.confirmIdle,
+    refresh: watch.refresh,
+  };
+}
+
+function snapshotOf(view: {
+  readonly name: string;
+  readonly url: string;
+  readonly isLocal: boolean;
+  readonly link: Link;
+  readonly models: readonly TrackedModel[];
+  readonly children: ChildWatch;
+  readonly nowMs: number;
+}): BackendSnapshot {
+  const { link, models } = view;
+  const observed = models.map((model) => observedOf(model, view));
+  return {
+    name: view.name,
+    kind: 'llama.cpp',
+    url: view.url,
+    status: link.status,
+    sinceMs: link.sinceMs,
+    error: link.error,
+    version: link.props?.version ?? null,
+    models: observed,
+    takenAtMs: link.events === 'open' && link.status === 'up' ? view.nowMs : (link.listedAtMs ?? 0),
+    tellsBusy: observed.every((model) => model.status !== 'loaded' || model.busy !== null),
+    notes: notesOf(view),
+  };
+}
+
+function observedOf(
+  model: TrackedModel,
+  view: {
+    readonly children: ChildWatch;
+    readonly link: Link;
+    readonly isLocal: boolean;
+    readonly url: string;
+  },
+): ObservedModel {
+  const child = view.children.child(model.name);
+  const isPresent = model.status !== 'unloaded' && model.status !== 'failed';
+  const process = isPresent ? child.process : null;
+  const isElsewhere = isPresent && !view.isLocal;
+  const { port: ownPort } = hostAndPort(view.url);
+  return {
+    name: model.name,
+    aliases: model.aliases,
+    status: model.status,
+    busy: busyOf(model, child.activity.busy),
+    lastBusyAtMs: child.activity.lastBusyAtMs,
+    sinceMs: model.sinceMs,
+    args: model.args ?? process?.command ?? null,
+    modelPath: model.modelPath,
+    port: view.link.props?.role === 'single' ? ownPort : model.port,
+    process,
+    processNote:
+      process !== null || !isPresent
+        ? null
+        : isElsewhere
+          ? `${view.url} is on another machine: its processes can't be seen from here.`
+          : (child.note ?? 'Its process has not been looked for yet.'),
+    contextTokens: model.contextTokens,
+    loadProgress: model.loadProgress,
+    reportedBytes: null,
+    stopTimeoutMs: model.stopTimeoutMs,
+    failure: model.failure,
+  };
+}
+
+/** What was seen a moment ago counts only while it is loaded. */
+function busyOf(model: TrackedModel, seen: boolean | null): boolean | null {
+  switch (model.status) {
+    case 'loaded':
+      return model.oddStatus === null ? seen : null;
+    case 'loading':
+    case 'stopping':
+      return null;
+    default:
+      return false;
+  }
+}
+
+function notesOf(view: { readonly link: Link; readonly models: readonly TrackedModel[] }): readonly string[] {
+  const notes: string[] = [];
+  const { link, models } = view;
+  for (const model of models) {
+    if (model.oddStatus !== null) {
+      notes.push(
+        `${model.name} is in a state this version does not know (“${model.oddStatus}”): it counts as ${model.status} and busy.`,
+      );
+    }
+  }
+  if (link.events === 'unsupported') {
+    notes.push('This router has no event stream: its list is read every few seconds, so changes show late.');
+  }
+  const isOld = link.props !== null && !hasPassiveMetrics(link.props.build);
+  const quiet = models.some((model) => model.status === 'loaded' && (isOld || !model.tellsMetrics));
+  if (quiet) {
+    notes.push(
+      isOld
+        ? "Reading this build's counters would keep its models awake: busy is told by the CPU time of their processes."
+        : 'Started without --metrics: busy is told by the CPU time of the processes.',
+    );
+  }
+  if (link.props?.role === 'single') {
+    notes.push('A single llama-server can be watched but not unloaded; a router can.');
+  }
+  return notes;
+}

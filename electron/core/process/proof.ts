@@ -1,0 +1,173 @@
+import { basename } from 'node:path/posix';
+import type { ProcessFacts, Proof, ServerQuery } from './identity.ts';
+
+/** Where process facts come from: the sampler child in the product, /proc itself in tests. */
+export interface ServerInspector {
+  /**
+   * Every process that listens on `query.port` or names it after `--port`; none is no error.
+   * Costs a walk over /proc: asked when a server is new, not on a cadence.
+   */
+  find(query: ServerQuery): Promise<readonly ProcessFacts[]>;
+  /** Those of `pids` that still live. Asked about once a second. */
+  facts(pids: readonly number[]): Promise<readonly ProcessFacts[]>;
+}
+
+/**
+ * Whether exactly one of `facts` is the server that `query` means (rule 10).
+ *
+ * A router's child must carry its port and its alias on its command line, listen on that port, be a
+ * child of the router's own process, and name no other router in its environment. A plain server
+ * must listen on its port and be a llama-server by its command, since a container's proxy listens in
+ * the place of what it stands for. `router` is the process found for the router; null: not found.
+ */
+export function proveServer(
+  facts: readonly ProcessFacts[],
+  query: ServerQuery,
+  router: ProcessFacts | null,
+): Proof {
+  const named = facts.filter((process) => isAlive(process) && isNamed(process, query));
+  if (named.length === 0) return unproven(query, whyNoneIsNamed(facts, query));
+  if (named.every((process) => process.listeningPorts === null)) {
+    return unproven(query, `the open ports of process ${pidList(named)} can't be read: another user runs it`);
+  }
+  const listening = named.filter((process) => process.listeningPorts?.includes(query.port) === true);
+  const [process] = listening;
+  if (process === undefined) {
+    return unproven(
+      query,
+      `process ${pidList(named)} names port ${query.port} but does not listen on it here, as one in a container or one that is starting`,
+    );
+  }
+  if (listening.length > 1) {
+    return unproven(query, `processes ${pidList(listening)} all match`);
+  }
+  const command = process.command;
+  if (command === null) return unproven(query, `the command line of process ${process.pid} can't be read`);
+  if (query.routerPort !== null) {
+    const objection = parentObjection(process, query.routerPort, router);
+    if (objection !== null) return unproven(query, objection);
+  }
+  return {
+    proven: true,
+    facts: process,
+    identity: {
+      pid: process.pid,
+      startTimeTicks: process.startTimeTicks,
+      command,
+      port: query.port,
+      parentPid: process.parentPid,
+      parentStartTimeTicks: process.parentStartTimeTicks ?? router?.startTimeTicks ?? null,
+    },
+  };
+}
+
+/** Why a process that names the right port and alias is still not this router's child; null: it is. */
+function parentObjection(
+  process: ProcessFacts,
+  routerPort: number,
+  router: ProcessFacts | null,
+): string | null {
+  if (router === null) {
+    return `the router's own process was not found on port ${routerPort}, so process ${process.pid} can't be shown to be its child`;
+  }
+  if (process.parentPid !== router.pid) {
+    return `process ${process.pid} is a child of ${process.parentPid}, not of the router (${router.pid})`;
+  }
+  if (process.parentStartTimeTicks !== null && process.parentStartTimeTicks !== router.startTimeTicks) {
+    return `the parent of process ${process.pid} is not the router that runs now`;
+  }
+  if (process.startTimeTicks < router.startTimeTicks) {
+    return `process ${process.pid} is older than the router that runs now`;
+  }
+  // Absent in older builds; present, it must agree.
+  if (process.routerPort !== null && process.routerPort !== routerPort) {
+    return `process ${process.pid} belongs to the router on port ${process.routerPort}, not ${routerPort}`;
+  }
+  return null;
+}
+
+/**
+ * The router's own process, from what was found for its port: the one llama-server that listens
+ * there and is no router's child itself. null: none, or several.
+ */
+export function routerProcess(facts: readonly ProcessFacts[], port: number): ProcessFacts | null {
+  const listening = facts.filter(
+    (process) =>
+      isAlive(process) &&
+      process.listeningPorts?.includes(port) === true &&
+      process.command !== null &&
+      isLlamaServer(process.command),
+  );
+  const [only] = listening;
+  return only !== undefined && listening.length === 1 ? only : null;
+}
+
+/**
+ * The process a server most likely is, where it can't be proven: good enough to read its CPU time,
+ * never to send it a signal.
+ */
+export function likelyServer(facts: readonly ProcessFacts[], query: ServerQuery): ProcessFacts | null {
+  const named = facts.filter((process) => isAlive(process) && isNamed(process, query));
+  const [only] = named;
+  return only !== undefined && named.length === 1 ? only : null;
+}
+
+/** `llama-server …`, `llama serve …` or a copy under a name that begins so; paths and `.exe` do not matter. */
+export function isLlamaServer(command: readonly string[]): boolean {
+  const name = basename(command[0] ?? '');
+  return /^llama-server/.test(name) || (/^llama(?:\.exe)?$/.test(name) && command[1] === 'serve');
+}
+
+/** Values of a flag in an argv: `--port 1`, `--port=1`; the last one is what the server takes. */
+export function flagValue(command: readonly string[], ...names: readonly string[]): string | null {
+  let value: string | null = null;
+  for (const [index, word] of command.entries()) {
+    for (const name of names) {
+      if (word === name) value = command[index + 1] ?? value;
+      else if (word.startsWith(`${name}=`)) value = word.slice(name.length + 1);
+    }
+  }
+  return value;
+}
+
+function isAlive(process: ProcessFacts): boolean {
+  return process.state !== 'Z' && process.state !== 'X';
+}
+
+function isNamed(process: ProcessFacts, query: ServerQuery): boolean {
+  if (process.command === null) return false;
+  if (query.routerPort === null && query.alias === null) {
+    // A plain server may take its port from the environment or a default: what it listens on says it.
+    const names = flagValue(process.command, '--port') === String(query.port);
+    return isLlamaServer(process.command) && (names || process.listeningPorts?.includes(query.port) === true);
+  }
+  if (flagValue(process.command, '--port') !== String(query.port)) return false;
+  if (query.alias === null) return true;
+  const aliases = flagValue(process.command, '--alias', '-a');
+  return aliases !== null && (aliases === query.alias || aliases.split(',').includes(query.alias));
+}
+
+function whyNoneIsNamed(facts: readonly ProcessFacts[], query: ServerQuery): string {
+  const others = facts.filter(isAlive);
+  const [listener] = others.filter((process) => process.listeningPorts?.includes(query.port) === true);
+  if (listener !== undefined) {
+    const name = basename(listener.command?.[0] ?? 'unknown');
+    return `what listens on port ${query.port} is process ${listener.pid} (${name}), not this server itself`;
+  }
+  if (others.some((process) => process.command === null)) {
+    return "the command lines of other users' processes can't be read";
+  }
+  return query.alias === null
+    ? `no process listens on port ${query.port}, as when it runs in a container or on another machine`
+    : `no process carries --port ${query.port} and --alias ${query.alias}, as when it runs in a container`;
+}
+
+function pidList(processes: readonly ProcessFacts[]): string {
+  return processes.map((process) => process.pid).join(', ');
+}
+
+function unproven(query: ServerQuery, reason: string): Proof {
+  const what =
+    query.alias === null ? `The server on port ${query.port}` : `${query.alias} on port ${query.port}`;
+  return { proven: false, why: `${what} has no proven process: ${reason}. No signal will be sent to it.` };
+}
