@@ -1,0 +1,49 @@
+import { memo } from 'react';
+import { useReplica } from './components/context.ts';
+import { DeviceCard } from './components/device-card.tsx';
+import { EventsCard } from './components/events-card.tsx';
+import { Header, HeaderRefusals } from './components/header.tsx';
+import { ModelsCard } from './components/models-card.tsx';
+import { strings } from './strings.ts';
+import { type Page, pageOf } from './view/page.ts';
+
+const words = strings.connection;
+
+export function App() {
+  const page = useReplica(({ state, events }) => (state === null ? null : pageOf(state, events)));
+  const kind = useReplica(({ connection }) => connection.kind);
+  return (
+    <main>
+      <Header page={page} />
+      <HeaderRefusals />
+      {kind === 'lost' && page !== null && <p className="notice warning">{words.lostDetail}</p>}
+      {kind === 'locked' && (
+        <p className="notice warning">
+          {words.locked} {words.lockedDetail} <code>{words.lockedCommand}</code>
+        </p>
+      )}
+      <div className={kind === 'lost' || kind === 'locked' ? 'content old' : 'content'}>
+        {page === null ? <p className="card empty">{words.waiting}</p> : <Content page={page} />}
+      </div>
+    </main>
+  );
+}
+
+const Content = memo(function Content({ page }: { page: Page }) {
+  return (
+    <>
+      {page.notices.map((notice) => (
+        <p className={`notice ${notice.severity}`} key={notice.text}>
+          {notice.text}
+        </p>
+      ))}
+      {page.devices.map((card) => (
+        <DeviceCard key={card.id} card={card} />
+      ))}
+      <div className="two">
+        <ModelsCard card={page.models} />
+        <EventsCard card={page.events} />
+      </div>
+    </>
+  );
+});

@@ -1,0 +1,111 @@
+import { memo, useEffect, useRef } from 'react';
+import { strings } from '../strings.ts';
+import type { ModelAction, ModelRow as Row } from '../view/models.ts';
+import { Ago, LeavesIn } from './ago.tsx';
+import { useAsked, useModel } from './context.ts';
+import { Refusal } from './refusal.tsx';
+
+const words = strings.models;
+
+const BUTTONS: Readonly<Record<ModelAction, { label: string; name: (model: string) => string }>> = {
+  load: { label: words.load, name: words.loadName },
+  cancel: { label: words.cancel, name: words.cancelName },
+  unload: { label: words.unload, name: words.unloadName },
+};
+
+export const ModelRow = memo(function ModelRow({ row }: { row: Row }) {
+  const { actions } = useModel();
+  const asked = useAsked(row.id);
+  // While a load is under way its button has become Cancel, and that must work.
+  const waits = asked?.kind === 'pending' && asked.what === row.action;
+  return (
+    <li className="model" data-model={row.id}>
+      <div className="line">
+        <i className={`lamp ${row.lamp}`} aria-hidden="true" />
+        <div className="what">
+          <p>
+            <strong>{row.name}</strong> <span className={`status ${row.lamp}`}>{row.status}</span>
+          </p>
+          <p className="facts">
+            {row.backend !== null && <span>{row.backend}</span>}
+            {row.facts.map((fact) => (
+              <span key={fact}>{fact}</span>
+            ))}
+            {row.lastUsedAtMs !== null && (
+              <span>
+                <Ago atMs={row.lastUsedAtMs} write={words.usedAgo} />
+              </span>
+            )}
+            {row.leavesAtMs !== null && (
+              <span>
+                <LeavesIn atMs={row.leavesAtMs} />
+              </span>
+            )}
+          </p>
+        </div>
+        <button
+          type="button"
+          className="pin"
+          aria-pressed={row.pinned}
+          aria-label={row.pinned ? words.unpinName(row.name) : words.pinName(row.name)}
+          title={row.pinned ? words.unpinName(row.name) : words.pinName(row.name)}
+          onClick={() => actions.pin(row.id, !row.pinned)}
+        >
+          <PinMark />
+        </button>
+        {row.action === null ? (
+          <span className="no-action" />
+        ) : (
+          <button
+            type="button"
+            className="act"
+            aria-label={BUTTONS[row.action].name(row.name)}
+            aria-busy={waits}
+            disabled={waits}
+            onClick={() => actions.act(row)}
+          >
+            {BUTTONS[row.action].label}
+          </button>
+        )}
+      </div>
+      {asked?.kind === 'asking' && <BusyQuestion row={row} />}
+      <Refusal about={row.id} />
+      <Refusal about={`pin ${row.id}`} />
+    </li>
+  );
+});
+
+/** Asked in place, and safe by default: the focus is on keeping it, and Escape keeps it too. */
+function BusyQuestion({ row }: { row: Row }) {
+  const { actions } = useModel();
+  const keep = useRef<HTMLButtonElement>(null);
+  useEffect(() => keep.current?.focus(), []);
+  return (
+    <div
+      className="refusal"
+      role="alertdialog"
+      aria-label={words.unloadName(row.name)}
+      onKeyDown={(event) => {
+        if (event.key === 'Escape') actions.dismiss(row.id);
+      }}
+    >
+      <p>{words.busyAsk(row.name)}</p>
+      <div className="buttons">
+        <button type="button" ref={keep} onClick={() => actions.dismiss(row.id)}>
+          {words.keep}
+        </button>
+        <button type="button" className="danger" onClick={() => actions.unload(row.id, true)}>
+          {words.unloadAnyway}
+        </button>
+      </div>
+    </div>
+  );
+}
+
+function PinMark() {
+  return (
+    <svg viewBox="0 0 16 16" width="15" height="15" aria-hidden="true">
+      <path d="M5.5 1.5h5l-.6 4.6 2.1 2.4v1.3H8.6V15h-1.2V9.8H4V8.5l2.1-2.4z" />
+    </svg>
+  );
+}

@@ -1,0 +1,24 @@
+import { createRoot } from 'react-dom/client';
+import { createActions } from './actions.ts';
+import { browserWorld, createApi } from './api.ts';
+import { App } from './app.tsx';
+import { createClock, ModelProvider } from './components/context.ts';
+import { createReplica } from './store.ts';
+import './styles.css';
+
+const replica = createReplica(browserWorld);
+const actions = createActions(createApi((...request) => fetch(...request)));
+const place = document.getElementById('page');
+if (place !== null) {
+  replica.start();
+  // A page that comes back from the background, or a machine from suspend, need not wait for its turn.
+  document.addEventListener('visibilitychange', () => {
+    if (!document.hidden) replica.retryNow();
+  });
+  globalThis.addEventListener('online', () => replica.retryNow());
+  createRoot(place).render(
+    <ModelProvider value={{ replica: replica.store, actions, clock: createClock() }}>
+      <App />
+    </ModelProvider>,
+  );
+}

@@ -1,0 +1,34 @@
+/** One device's card. Pure; the time of the reading is left out, since it changes with every tick. */
+import type { DeviceState, LandlordState } from '../../shared/state.ts';
+import { strings } from '../strings.ts';
+import { type Budget, budgetOf } from './budget.ts';
+import { bytesText } from './figures.ts';
+import { type Sentence, sentenceOf } from './sentence.ts';
+
+export interface DeviceCard {
+  readonly id: string;
+  readonly name: string;
+  readonly sentence: Sentence;
+  /** `Radeon · 34.2 GB in all · drives this display · 26.1 GB in use`. */
+  readonly facts: readonly string[];
+  readonly budget: Budget | null;
+  /** Sentences about the device that the main one does not say already. */
+  readonly notes: readonly string[];
+}
+
+export function deviceCard(device: DeviceState, state: LandlordState): DeviceCard {
+  const sentence = sentenceOf(device, state);
+  const facts = [device.name];
+  if (device.totalBytes !== null) facts.push(strings.device.total(bytesText(device.totalBytes)));
+  if (device.unified) facts.push(strings.device.unified);
+  if (device.drivesDisplay === true) facts.push(strings.device.drivesDisplay);
+  if (device.usedBytes !== null) facts.push(strings.device.inUse(bytesText(device.usedBytes)));
+  return {
+    id: device.id,
+    name: device.name,
+    sentence,
+    facts,
+    budget: budgetOf(device, state),
+    notes: device.notes.filter((note) => sentence.detail?.includes(note) !== true),
+  };
+}

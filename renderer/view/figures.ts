@@ -1,0 +1,53 @@
+/** How the page writes figures: shared/format.ts, without a `.0` that says nothing. Pure. */
+import { formatBytes, formatDuration } from '../../shared/format.ts';
+
+/** `4 GB`, `4.1 GB`, `512 MB`; null is `unknown`. */
+export function bytesText(bytes: number | null): string {
+  return formatBytes(bytes).replace('.0 ', ' ');
+}
+
+/** Rounded down, so that what is promised fits: `12 GB`, `4.1 GB`, `310 MB`. */
+export function roomText(bytes: number): string {
+  if (bytes >= 10e9) return `${Math.floor(bytes / 1e9)} GB`;
+  if (bytes >= 1e9) return bytesText(Math.floor(bytes / 1e8) * 1e8);
+  return bytesText(Math.floor(bytes / 1e7) * 1e7);
+}
+
+/** `0.3 s`, `41 s`, `2 min`. Below a second in tenths, so that it does not race. */
+export function ageText(ageMs: number): string {
+  if (ageMs < 950) return `${(Math.max(0, Math.round(ageMs / 100)) / 10).toFixed(1)} s`;
+  return formatDuration(ageMs).replace('.0 s', ' s');
+}
+
+/** `8k`, `32k`, `900`. */
+export function tokensText(tokens: number): string {
+  return tokens >= 1000 ? `${Math.round(tokens / 1024)}k` : String(tokens);
+}
+
+/** `HH:MM`, on another day with its date; in the reader's own time zone. */
+export function timeText(iso: string, nowMs: number): string {
+  const at = new Date(iso);
+  if (Number.isNaN(at.getTime())) return '';
+  const pad = (value: number): string => String(value).padStart(2, '0');
+  const time = `${pad(at.getHours())}:${pad(at.getMinutes())}`;
+  const sameDay = at.toDateString() === new Date(nowMs).toDateString();
+  return sameDay ? time : `${pad(at.getDate())}.${pad(at.getMonth() + 1)}. ${time}`;
+}
+
+/** Epoch ms of an ISO time; null for none or an unreadable one. */
+export function epochMs(iso: string | null): number | null {
+  if (iso === null) return null;
+  const ms = Date.parse(iso);
+  return Number.isNaN(ms) ? null : ms;
+}
+
+/** `router/qwen-27b` → `qwen-27b`. */
+export function shortName(modelId: string): string {
+  const slash = modelId.indexOf('/');
+  return slash < 0 ? modelId : modelId.slice(slash + 1);
+}
+
+/** `http://127.0.0.1:8080` → `127.0.0.1:8080`. */
+export function hostOf(url: string): string {
+  return url.replace(/^[a-z]+:\/\//i, '').replace(/\/.*$/, '');
+}

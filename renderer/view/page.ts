@@ -1,0 +1,30 @@
+/** The whole page as plain data, from one snapshot and the events. Pure, and shared with the last one. */
+import type { LandlordEvent } from '../../shared/events.ts';
+import type { GuardsMode, LandlordState } from '../../shared/state.ts';
+import { type DeviceCard, deviceCard } from './device.ts';
+import { type EventsCard, eventsCard } from './events.ts';
+import { type ModelsCard, modelsCard } from './models.ts';
+
+export interface Page {
+  readonly guards: GuardsMode;
+  readonly guardsPausedUntil: string | null;
+  readonly asleep: LandlordState['asleep'];
+  readonly notices: LandlordState['notices'];
+  readonly devices: readonly DeviceCard[];
+  readonly models: ModelsCard;
+  readonly events: EventsCard;
+  readonly version: string;
+}
+
+export function pageOf(state: LandlordState, events: readonly LandlordEvent[]): Page {
+  return {
+    guards: state.policy.guards,
+    guardsPausedUntil: state.policy.guardsPausedUntil,
+    asleep: state.asleep,
+    notices: state.notices,
+    devices: state.devices.map((device) => deviceCard(device, state)),
+    models: modelsCard(state),
+    events: eventsCard(events, state),
+    version: state.version,
+  };
+}
