@@ -18,6 +18,8 @@ export interface Child {
   readonly process: ProcessIdentity | null;
   /** Why `process` is null, in a sentence; null when it is proven or there is nothing to prove. */
   readonly note: string | null;
+  /** Its CPU time can be read, so that busy will be told. */
+  readonly isWatched: boolean;
 }
 
 export interface ChildWatch {
@@ -213,6 +215,7 @@ export function childWatch(options: {
         activity: activities.get(name) ?? UNSEEN,
         process: entry?.process ?? null,
         note: entry?.note ?? null,
+        isWatched: entry !== undefined && entry.pid !== null,
       };
     },
   };

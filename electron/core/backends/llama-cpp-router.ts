@@ -179,7 +179,10 @@ function snapshotOf(view: {
     version: link.props?.version ?? null,
     models: observed,
     takenAtMs: link.events === 'open' && link.status === 'up' ? view.nowMs : (link.listedAtMs ?? 0),
-    tellsBusy: observed.every((model) => model.status !== 'loaded' || model.busy !== null),
+    tellsBusy: observed.every(
+      (model) =>
+        model.status !== 'loaded' || model.busy !== null || view.children.child(model.name).isWatched,
+    ),
     notes: notesOf(view),
   };
 }

@@ -1,5 +1,5 @@
 import { fail, ok, type Result } from '../../../shared/errors.ts';
-import { flagValue } from '../process/proof.ts';
+import { flagValue } from '../process/procfs-text.ts';
 import { field } from './http.ts';
 
 /**

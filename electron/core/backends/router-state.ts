@@ -30,6 +30,8 @@ export interface TrackedModel {
   /** Last time its load was seen to move. */
   readonly progressAtMs: number;
   readonly eventAtMs: number | null;
+  /** When a list, and not an event, told that it is loaded; null: an event did, or it is not. */
+  readonly loadedByListAtMs: number | null;
 }
 
 export type RouterState = ReadonlyMap<string, TrackedModel>;
@@ -76,6 +78,9 @@ const LOAD_STALL_MS = 10 * 60_000;
 /** Beyond its stop-timeout, a model that is still there was not stopped at all: it counts as loaded again. */
 const STOP_GRACE_MS = 30_000;
 
+/** How far a list may be ahead of the events. */
+const OVERTAKEN_MS = 2_000;
+
 export const NO_MODELS: RouterState = new Map();
 
 export function reduce(state: RouterState, input: RouterInput): Step {
@@ -84,7 +89,12 @@ export function reduce(state: RouterState, input: RouterInput): Step {
       return afterList(state, input);
     case 'status': {
       const before = state.get(input.model) ?? null;
-      const base = { ...(before ?? unseen(input.model, input.atMs)), eventAtMs: input.atMs };
+      if (before !== null && isOvertaken(before, input)) return { state, changes: [] };
+      const base = {
+        ...(before ?? unseen(input.model, input.atMs)),
+        eventAtMs: input.atMs,
+        loadedByListAtMs: null,
+      };
       const details = { ...base, contextTokens: input.contextTokens ?? base.contextTokens };
       return withModel(state, before, settle(details, before !== null, input, input.atMs));
     }
@@ -122,7 +132,8 @@ function afterList(state: RouterState, list: Extract<RouterInput, { type: 'list'
     const after = isOlder
       ? known
       : settle({ ...known, port: listed.port }, before !== null, { ...listed, progress: null }, list.atMs);
-    next.set(listed.name, after);
+    const isLearnt = after.status === 'loaded' && before?.status !== 'loaded';
+    next.set(listed.name, isLearnt ? { ...after, loadedByListAtMs: list.atMs } : after);
     changes.push(...changesBetween(before, after));
   }
   for (const [name, before] of state) {
@@ -131,6 +142,20 @@ function afterList(state: RouterState, list: Extract<RouterInput, { type: 'list'
     else changes.push({ model: name, what: 'list' });
   }
   return { state: next, changes };
+}
+
+/**
+ * A list can overtake events that still wait in the stream: progress of a load that the list has
+ * already told as done is old news, and must not look like a load that begins.
+ */
+function isOvertaken(model: TrackedModel, event: Extract<RouterInput, { type: 'status' }>): boolean {
+  return (
+    model.status === 'loaded' &&
+    model.loadedByListAtMs !== null &&
+    event.status === 'loading' &&
+    event.progress !== null &&
+    event.atMs - model.loadedByListAtMs < OVERTAKEN_MS
+  );
 }
 
 function isNewerThan(model: TrackedModel | null, askedAtMs: number): boolean {
@@ -267,6 +292,7 @@ function unseen(name: string, atMs: number): TrackedModel {
     unloadAskedAtMs: null,
     progressAtMs: atMs,
     eventAtMs: null,
+    loadedByListAtMs: null,
   };
 }
 

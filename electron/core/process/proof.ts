@@ -1,5 +1,6 @@
 import { basename } from 'node:path/posix';
 import type { ProcessFacts, Proof, ServerQuery } from './identity.ts';
+import { flagValue } from './procfs-text.ts';
 
 /** Where process facts come from: the sampler child in the product, /proc itself in tests. */
 export interface ServerInspector {
@@ -40,6 +41,13 @@ export function proveServer(
   }
   if (listening.length > 1) {
     return unproven(query, `processes ${pidList(listening)} all match`);
+  }
+  if (query.routerPort === null) {
+    // A container's proxy in front of another server's namespace: which of them answers can't be told.
+    const other = facts.find(
+      (one) => isAlive(one) && one.pid !== process.pid && one.listeningPorts?.includes(query.port) === true,
+    );
+    if (other !== undefined) return unproven(query, `process ${other.pid} listens on that port too`);
   }
   const command = process.command;
   if (command === null) return unproven(query, `the command line of process ${process.pid} can't be read`);
@@ -116,18 +124,6 @@ export function likelyServer(facts: readonly ProcessFacts[], query: ServerQuery)
 export function isLlamaServer(command: readonly string[]): boolean {
   const name = basename(command[0] ?? '');
   return /^llama-server/.test(name) || (/^llama(?:\.exe)?$/.test(name) && command[1] === 'serve');
-}
-
-/** Values of a flag in an argv: `--port 1`, `--port=1`; the last one is what the server takes. */
-export function flagValue(command: readonly string[], ...names: readonly string[]): string | null {
-  let value: string | null = null;
-  for (const [index, word] of command.entries()) {
-    for (const name of names) {
-      if (word === name) value = command[index + 1] ?? value;
-      else if (word.startsWith(`${name}=`)) value = word.slice(name.length + 1);
-    }
-  }
-  return value;
 }
 
 function isAlive(process: ProcessFacts): boolean {
