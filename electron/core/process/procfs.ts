@@ -16,11 +16,33 @@ import {
 /** USER_HZ is 100 on every architecture Linux runs Electron on; clock ticks in /proc are in it. */
 const MS_PER_TICK = 10;
 
+const AT_PAGESZ = 6n;
+let knownPageBytes: number | null = null;
+
+/** Page size from the auxiliary vector (getauxval(3)): 4, 16 or 64 KiB on arm64. */
+function machinePageBytes(): number {
+  knownPageBytes ??= readPageBytes();
+  return knownPageBytes;
+}
+
+function readPageBytes(): number {
+  try {
+    const words = readFileSync('/proc/self/auxv');
+    for (let at = 0; at + 16 <= words.length; at += 16) {
+      if (words.readBigUInt64LE(at) === AT_PAGESZ) return Number(words.readBigUInt64LE(at + 8));
+    }
+  } catch {
+    // Not Linux, or /proc is not mounted: nothing of it will be read then.
+  }
+  return 4096;
+}
+
 /**
  * Reads /proc. Reads of a process stuck in a driver may block (its cmdline and environ need its
  * memory lock), so only short-lived children and the sampler child use this. Unreadable is null.
  */
 export interface ProcReader {
+  readonly pageBytes: number;
   /** Every pid there is now. */
   pids(): readonly number[];
   stat(pid: number): ProcStat | null;
@@ -37,7 +59,7 @@ export interface ProcReader {
 }
 
 /** `root` is where proc is mounted; tests give a tree of plain files. */
-export function procfs(root = '/proc', pageBytes = 4096): ProcReader {
+export function procfs(root = '/proc', pageBytes = machinePageBytes()): ProcReader {
   const text = (path: string): string | null => {
     try {
       return readFileSync(`${root}/${path}`, 'utf8');
@@ -137,6 +159,7 @@ export function procfs(root = '/proc', pageBytes = 4096): ProcReader {
   };
 
   return {
+    pageBytes,
     pids,
     stat,
     command,

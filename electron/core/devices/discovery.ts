@@ -1,0 +1,138 @@
+import type { DeviceKind } from '../../../shared/state.ts';
+import { type CardSysfs, memoryKindSignals, parseAmdSysfs } from './amdgpu-sysfs.ts';
+import { decideMemoryKind } from './apu.ts';
+import { drivesDisplay, readConnectors } from './display.ts';
+import { readKfdNodes } from './kfd.ts';
+import { cardName } from './pci-names.ts';
+import { parsePciAddress } from './quantity.ts';
+import type { CardFacts } from './reader.ts';
+import type { SysTree } from './sysfs.ts';
+
+const DRM = '/sys/class/drm';
+const PCI = '/sys/bus/pci/devices';
+
+export type MemoryOverrides = Readonly<Record<string, 'discrete' | 'unified'>>;
+
+/**
+ * Every GPU of the machine, by PCI address, without waking one. Card numbers shift between boots
+ * and card0 may be the firmware's framebuffer, so numbers are only a way to the address. Nodes that
+ * are on no PCI bus or have no driver that models run on (simpledrm, virtio, ast) are left out.
+ */
+export function discoverCards(tree: SysTree, overrides: MemoryOverrides = {}): readonly CardFacts[] {
+  const cards = new Map<string, CardFacts>();
+  const kfd = readKfdNodes(tree);
+  for (const entry of tree.list(DRM)) {
+    if (!/^card\d+$/.test(entry)) continue;
+    const path = `${DRM}/${entry}`;
+    const card = parseAmdSysfs(quietly(tree), path);
+    const sharesNodeWithCpu =
+      kfd.find((node) => node.pciAddress === card.pciAddress)?.sharesNodeWithCpu ?? null;
+    const facts = factsOf(tree, path, card, sharesNodeWithCpu, overrides);
+    if (facts !== null) cards.set(facts.id, facts);
+  }
+  // NVIDIA's driver has card nodes only with modesetting; the PCI bus lists its cards always.
+  for (const entry of tree.list('/sys/bus/pci/drivers/nvidia')) {
+    const pciAddress = parsePciAddress(entry);
+    if (pciAddress === null || cards.has(`pci:${pciAddress}`)) continue;
+    const path = `${PCI}/${entry}`;
+    const card = parseAmdSysfs((file) => tree.readText(file.replace(`${path}/device/`, `${path}/`)), path);
+    const facts = factsOf(tree, path, { ...card, driver: 'nvidia', pciAddress }, null, overrides);
+    if (facts !== null) cards.set(facts.id, facts);
+  }
+  return [...cards.values()].sort((a, b) => a.id.localeCompare(b.id));
+}
+
+/** One card at a path the settings name; null when there is no usable card. */
+export function discoverAt(tree: SysTree, path: string, overrides: MemoryOverrides = {}): CardFacts | null {
+  const cardPath = path.replace(/\/device\/?$/, '');
+  return factsOf(tree, cardPath, parseAmdSysfs(quietly(tree), cardPath), null, overrides);
+}
+
+/** A tree that never answers the files whose reading would wake a card or restart its sleep timer. */
+function quietly(tree: SysTree): SysTree['readText'] {
+  return (path) => (/\/gpu_busy_percent$/.test(path) ? null : tree.readText(path));
+}
+
+function factsOf(
+  tree: SysTree,
+  path: string,
+  card: CardSysfs,
+  sharesNodeWithCpu: boolean | null,
+  overrides: MemoryOverrides,
+): CardFacts | null {
+  const { pciAddress } = card;
+  const kind = kindOf(card);
+  if (pciAddress === null || kind === null) return null;
+  const id = `pci:${pciAddress}`;
+  const notes: string[] = [];
+  let memory: 'discrete' | 'unified';
+  if (kind === 'amdgpu') {
+    const signals = memoryKindSignals(card, {
+      hasNorthBridgeRail: hasNorthBridgeRail(tree, path),
+      sharesNodeWithCpu,
+    });
+    const decided = decideMemoryKind(signals, overrides[id] ?? null);
+    memory = decided.memory;
+    if (memory === 'unified') notes.push(`Shares the system’s memory: ${decided.reasons[0] ?? ''}.`);
+  } else {
+    // Intel puts its integrated graphics at device 2 of the root bus, always.
+    const integrated = kind === 'intel' && /^[0-9a-f]{4}:00:02\./.test(pciAddress);
+    memory = overrides[id] ?? (integrated ? 'unified' : 'discrete');
+  }
+  return {
+    id,
+    kind,
+    name: nameOf(tree, card, kind, pciAddress),
+    pciAddress,
+    path,
+    memory,
+    drivesDisplay: drivesDisplay(readConnectors(tree, path), {
+      bootVga: card.bootVga,
+      kernelModesetting: kind !== 'nvidia',
+    }),
+    maySuspend: card.powerControl === 'auto',
+    notes,
+  };
+}
+
+function kindOf(card: CardSysfs): DeviceKind | null {
+  switch (card.driver) {
+    case 'amdgpu':
+      return card.vramTotalBytes === null && card.gttTotalBytes === null ? null : 'amdgpu';
+    case 'nvidia':
+    case 'nvidia-drm':
+      return 'nvidia';
+    case 'i915':
+    case 'xe':
+      return 'intel';
+    case 'nouveau':
+      return 'nouveau';
+    default:
+      return null;
+  }
+}
+
+function hasNorthBridgeRail(tree: SysTree, path: string): boolean | null {
+  const base = `${path}/device/hwmon`;
+  const entries = tree.list(base);
+  if (entries.length === 0) return null;
+  return entries.some((entry) =>
+    ['in0_label', 'in1_label'].some((file) => tree.readText(`${base}/${entry}/${file}`)?.trim() === 'vddnb'),
+  );
+}
+
+function nameOf(tree: SysTree, card: CardSysfs, kind: DeviceKind, pciAddress: string): string {
+  if (kind === 'nvidia') {
+    const model = tree.readText(`/proc/driver/nvidia/gpus/${pciAddress}/information`);
+    const name = /^Model:\s*(.+)$/m.exec(model ?? '')?.[1]?.trim();
+    if (name !== undefined && !/^unknown$/i.test(name)) return name;
+  }
+  return cardName(tree.readText, card.vendorId, card.deviceId);
+}
+
+/** A Jetson's GPU is on no PCI bus: `nvidia,tegra…` in the device tree. Its model name, or null. */
+export function tegraModel(tree: SysTree): string | null {
+  const compatible = tree.readText('/proc/device-tree/compatible') ?? '';
+  if (!compatible.includes('nvidia,tegra')) return null;
+  return tree.readText('/proc/device-tree/model')?.replaceAll('\0', '').trim() || 'NVIDIA Jetson';
+}

@@ -1,0 +1,190 @@
+import { execFile } from 'node:child_process';
+import { readPower } from './amdgpu-sysfs.ts';
+import { backOff } from './back-off.ts';
+import { parseMemInfo } from './meminfo.ts';
+import { hasNoFramebuffer, type NvidiaGpu, type NvidiaTrouble } from './nvidia.ts';
+import { parseNvidiaSmiXml } from './nvidia-smi-xml.ts';
+import { nvidiaSmiTrouble } from './nvidia-trouble.ts';
+import type { ProcessNames } from './nvml-reader.ts';
+import {
+  type CardFacts,
+  type DeviceReader,
+  emptySample,
+  HOST_MEMORY_NOTE,
+  LEFT_ALONE_NOTE,
+  type Reading,
+  type ReadRequest,
+  SUSPENDED_NOTE,
+  shouldLeaveAlone,
+} from './reader.ts';
+import type { DeviceSample, ProcessMemory } from './sample.ts';
+import type { SysTree } from './sysfs.ts';
+import { hostPool } from './unified.ts';
+
+/** A run takes 50 ms to 2 s of a core's time in the driver, so it is not made at each tick. */
+export const NVIDIA_SMI_PERIOD_MS = 3000;
+const TIME_LIMIT_MS = 8000;
+
+export interface SmiRun {
+  /** null: it could not be started, or was ended after its time. */
+  readonly exitCode: number | null;
+  readonly output: string;
+}
+
+/** Runs `nvidia-smi -q -x` and always resolves. */
+export function runNvidiaSmi(program: string): Promise<SmiRun> {
+  return new Promise((resolve) => {
+    const options = { timeout: TIME_LIMIT_MS, killSignal: 'SIGKILL', maxBuffer: 16 * 1024 * 1024 } as const;
+    execFile(program, ['-q', '-x'], options, (error, stdout, stderr) => {
+      const output = `${stdout}${stderr}`;
+      if (error === null) resolve({ exitCode: 0, output });
+      else {
+        const exitCode = typeof error.code === 'number' ? error.code : null;
+        const missing = error.code === 'ENOENT' ? `${program} is not installed` : output;
+        resolve({ exitCode, output: missing });
+      }
+    });
+  });
+}
+
+/**
+ * All NVIDIA cards through nvidia-smi's XML, which lists desktop programs too. A failure is never
+ * final: at boot the program may start before the driver, so it is run again with growing gaps.
+ * Between runs the last reading stands with its own time.
+ */
+export function nvidiaSmiReader(
+  tree: SysTree,
+  cards: readonly CardFacts[],
+  run: () => Promise<SmiRun>,
+  processes: ProcessNames,
+): DeviceReader {
+  let last: Reading = { devices: [], processes: [], troubles: [] };
+  let running = false;
+  let nextAtMs = Number.NEGATIVE_INFINITY;
+  const retry = backOff(NVIDIA_SMI_PERIOD_MS, 60_000);
+
+  const takeIn = (answer: SmiRun, askedAtMs: number): void => {
+    const report = parseNvidiaSmiXml(answer.output);
+    if (answer.exitCode === 0 && report.gpus.length > 0) {
+      retry.worked();
+      last = readingOf(report, cards, askedAtMs);
+    } else {
+      retry.failed(askedAtMs);
+      last = failureOf(nvidiaSmiTrouble(answer.exitCode, answer.output), cards, askedAtMs);
+    }
+  };
+
+  const readingOf = (
+    report: ReturnType<typeof parseNvidiaSmiXml>,
+    known: readonly CardFacts[],
+    atMs: number,
+  ): Reading => {
+    const host = parseMemInfo(tree.readText('/proc/meminfo') ?? '');
+    const devices = report.gpus.map((gpu): DeviceSample => {
+      const card = known.find((entry) => entry.pciAddress === gpu.pciAddress) ?? unlistedCard(gpu);
+      return sampleOf(card, gpu, host, atMs);
+    });
+    const idOf = (pciAddress: string | null): string | null =>
+      devices.find((sample) => sample.pciAddress === pciAddress)?.id ?? null;
+    const rows = report.processes.flatMap((row): readonly ProcessMemory[] => {
+      const deviceId = idOf(row.pciAddress);
+      if (deviceId === null) return [];
+      const name = processes.name(row.pid) ?? row.name?.split('/').at(-1) ?? `process ${row.pid}`;
+      return [
+        {
+          pid: row.pid,
+          startTimeTicks: processes.startTimeTicks(row.pid),
+          name,
+          deviceId,
+          bytes: row.bytes,
+          gttBytes: null,
+          type: row.type,
+          source: 'nvidia-smi',
+        },
+      ];
+    });
+    const troubles = report.troubles.map((trouble) => ({ ...trouble, deviceId: null }));
+    return { devices, processes: rows, troubles };
+  };
+
+  const read = (request: ReadRequest): Reading => {
+    const resting = cards.flatMap((card): readonly DeviceSample[] => {
+      const power = readPower(tree.readText, card.path);
+      const note =
+        power === 'suspended' ? SUSPENDED_NOTE : shouldLeaveAlone(card, request) ? LEFT_ALONE_NOTE : null;
+      if (note === null) return [];
+      const empty = emptySample(card, 'nvidia-smi', request.nowMs, NVIDIA_SMI_PERIOD_MS);
+      return [{ ...empty, power, notes: [...card.notes, note] }];
+    });
+    // nvidia-smi touches every card, so one that sleeps keeps it from being run at all.
+    if (cards.length > 0 && resting.length > 0) {
+      const others = last.devices.filter((sample) => !resting.some((entry) => entry.id === sample.id));
+      return { devices: [...resting, ...others], processes: [], troubles: [] };
+    }
+    if (!running && request.nowMs >= nextAtMs && retry.due(request.nowMs)) {
+      running = true;
+      nextAtMs = request.nowMs + NVIDIA_SMI_PERIOD_MS;
+      void run()
+        .then((answer) => takeIn(answer, request.nowMs))
+        .finally(() => {
+          running = false;
+        });
+    }
+    return last;
+  };
+
+  return { read, close: () => {} };
+}
+
+function sampleOf(
+  card: CardFacts,
+  gpu: NvidiaGpu,
+  host: ReturnType<typeof parseMemInfo>,
+  atMs: number,
+): DeviceSample {
+  const empty = emptySample(card, 'nvidia-smi', atMs, NVIDIA_SMI_PERIOD_MS);
+  const named = {
+    ...empty,
+    name: gpu.name ?? card.name,
+    power: 'active' as const,
+    drivesDisplay: card.drivesDisplay === true ? true : (gpu.displayActive ?? card.drivesDisplay),
+    busyPercent: gpu.busyPercent,
+  };
+  if (hasNoFramebuffer(gpu)) {
+    return {
+      ...named,
+      kind: 'unified',
+      memory: 'unified',
+      ...hostPool(host),
+      hostAvailableBytes: host.availableBytes,
+      source: 'meminfo',
+      notes: [...card.notes, HOST_MEMORY_NOTE],
+    };
+  }
+  const { totalBytes, usedBytes } = gpu;
+  const rest = totalBytes === null || usedBytes === null ? null : Math.max(0, totalBytes - usedBytes);
+  return { ...named, totalBytes, usedBytes, freeBytes: gpu.freeBytes ?? rest };
+}
+
+/** A card that only the driver lists: WSL and containers show no PCI tree. */
+function unlistedCard(gpu: NvidiaGpu): CardFacts {
+  return {
+    id: gpu.pciAddress === null ? `nvidia:${gpu.index ?? 0}` : `pci:${gpu.pciAddress}`,
+    kind: 'nvidia',
+    name: gpu.name ?? 'NVIDIA GPU',
+    pciAddress: gpu.pciAddress ?? '',
+    path: '',
+    memory: 'discrete',
+    drivesDisplay: gpu.displayActive,
+    maySuspend: false,
+    notes: [],
+  };
+}
+
+function failureOf(trouble: NvidiaTrouble, cards: readonly CardFacts[], atMs: number): Reading {
+  const devices = cards.map((card) => ({
+    ...emptySample(card, 'nvidia-smi', atMs, NVIDIA_SMI_PERIOD_MS),
+    error: trouble.message,
+  }));
+  return { devices, processes: [], troubles: [{ ...trouble, deviceId: null }] };
+}

@@ -1,0 +1,69 @@
+/**
+ * The process that makes every driver and sysfs read. A driver may hang it for ever, or crash it:
+ * the runtime then starts another. It ends when the runtime does, told by its channel closing.
+ */
+import { systemClock } from '../clock.ts';
+import { procfs } from '../process/procfs.ts';
+import { processScanner } from './process-scan.ts';
+import { type SamplerCore, samplerCore } from './sampler-core.ts';
+import type { FromSampler, SamplerConfig, ToSampler } from './sampler-messages.ts';
+import { machineTree } from './sysfs.ts';
+
+const reader = procfs();
+let core: SamplerCore | null = null;
+let watched: readonly number[] = [];
+let timer: NodeJS.Timeout | null = null;
+
+function say(message: FromSampler): void {
+  if (process.connected) process.send?.(message, undefined, undefined, () => {});
+}
+
+function start(config: SamplerConfig): void {
+  core?.close();
+  if (timer !== null) clearTimeout(timer);
+  const own = new Set([process.pid, process.ppid]);
+  const scanner = processScanner(machineTree, reader.pageBytes, () => own);
+  const names = {
+    name: (pid: number) => reader.stat(pid)?.comm ?? null,
+    startTimeTicks: (pid: number) => reader.stat(pid)?.startTimeTicks ?? null,
+  };
+  const running = samplerCore({ tree: machineTree, scanner, names }, config);
+  core = running;
+  running.watch(watched);
+  let dueAtMs = systemClock.monotonicMs();
+  const turn = async (): Promise<void> => {
+    const set = await running.tick(systemClock.monotonicMs());
+    if (core !== running) return;
+    say({ type: 'set', set });
+    // A turn that took long is not made up for: the next falls on the next beat.
+    const nowMs = systemClock.monotonicMs();
+    dueAtMs = Math.max(dueAtMs + config.periodMs, nowMs);
+    timer = setTimeout(() => void turn(), dueAtMs - nowMs);
+  };
+  void turn();
+}
+
+process.on('message', (message: ToSampler) => {
+  switch (message.type) {
+    case 'start':
+      start(message.config);
+      break;
+    case 'watch':
+      watched = message.pids;
+      core?.watch(watched);
+      break;
+    case 'facts':
+      say({ type: 'answer', id: message.id, facts: reader.facts(message.pids) });
+      break;
+    case 'find':
+      say({ type: 'answer', id: message.id, facts: reader.find(message.query) });
+      break;
+  }
+});
+
+process.on('disconnect', () => {
+  core?.close();
+  process.exit(0);
+});
+// Ctrl-C reaches the whole terminal group; the runtime decides when this process goes.
+process.on('SIGINT', () => {});

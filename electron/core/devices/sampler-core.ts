@@ -1,0 +1,197 @@
+import { amdgpuReader } from './amdgpu-reader.ts';
+import { discoverAt, discoverCards, tegraModel } from './discovery.ts';
+import { drmReader } from './drm-reader.ts';
+import { nvidiaSmiReader, runNvidiaSmi } from './nvidia-smi-reader.ts';
+import { loadNvml } from './nvml-binding.ts';
+import { nvmlReader, type ProcessNames } from './nvml-reader.ts';
+import { mergeProcesses, plausibleRows } from './process-memory.ts';
+import type { ProcessScanner, Scan } from './process-scan.ts';
+import { type CardFacts, type DeviceReader, emptySample, HOST_MEMORY_NOTE, type Reading } from './reader.ts';
+import type { DeviceSample, ProcessMemory, SamplerTrouble, SampleSet } from './sample.ts';
+import type { SamplerConfig } from './sampler-messages.ts';
+import { simulatedReader } from './simulated-reader.ts';
+import type { SysTree } from './sysfs.ts';
+import { systemReader } from './system-reader.ts';
+
+const REDISCOVER_MS = 30_000;
+/** After a failure the machine is looked at again sooner: a driver may have been reloaded. */
+const REDISCOVER_FAILED_MS = 5000;
+
+export interface SamplerCore {
+  /** One turn; never rejects. */
+  tick(nowMs: number): Promise<SampleSet>;
+  watch(pids: readonly number[]): void;
+  close(): void;
+}
+
+export interface CoreParts {
+  readonly tree: SysTree;
+  readonly scanner: ProcessScanner;
+  readonly names: ProcessNames;
+}
+
+/** What the sampler child does, without its process: finds the devices, reads them, tells what failed. */
+export function samplerCore(parts: CoreParts, config: SamplerConfig): SamplerCore {
+  const { tree, scanner, names } = parts;
+  let readers: readonly DeviceReader[] = [];
+  let cards: readonly CardFacts[] = [];
+  let shape = '';
+  let lost: readonly CardFacts[] = [];
+  let discoverAtMs = Number.NEGATIVE_INFINITY;
+  let processesAtMs = Number.NEGATIVE_INFINITY;
+  let scanned: Scan | null = null;
+  let watched: readonly number[] = [];
+  let sequence = 0;
+
+  const rediscover = (nowMs: number): void => {
+    discoverAtMs = nowMs + REDISCOVER_MS;
+    const found = findCards(tree, config);
+    const missing = [...cards, ...lost].filter((card) => !found.some((entry) => entry.id === card.id));
+    lost = missing.filter((card, at) => missing.findIndex((entry) => entry.id === card.id) === at);
+    const next = JSON.stringify(found);
+    if (next === shape) return;
+    shape = next;
+    for (const reader of readers) reader.close();
+    cards = found;
+    readers = buildReaders(parts, config, found, (id) =>
+      scanned === null ? null : scanned.rows.filter((row) => row.deviceId === id),
+    );
+  };
+
+  const readAll = async (nowMs: number, processes: boolean): Promise<readonly Reading[]> => {
+    const request = { nowMs, processes, openCards: scanned?.openCards ?? null };
+    const readings: Reading[] = [];
+    for (const reader of readers) {
+      try {
+        readings.push(await reader.read(request));
+      } catch (thrown) {
+        const message = `A reader failed: ${thrown instanceof Error ? thrown.message : String(thrown)}.`;
+        readings.push({
+          devices: [],
+          processes: [],
+          troubles: [{ code: 'reader-failed', message, deviceId: null }],
+        });
+      }
+    }
+    return readings;
+  };
+
+  const tick = async (nowMs: number): Promise<SampleSet> => {
+    if (nowMs >= discoverAtMs) rediscover(nowMs);
+    const wantProcesses = nowMs >= processesAtMs;
+    if (wantProcesses) {
+      processesAtMs = nowMs + config.processPeriodMs - config.periodMs / 2;
+      if (cards.length > 0) scanned = scanner.scan(nowMs, cards);
+    }
+    const readings = await readAll(nowMs, wantProcesses);
+    const lostSamples = lost.map((card) => lostSample(card, nowMs, config.periodMs));
+    let devices = [...readings.flatMap((reading) => reading.devices), ...lostSamples];
+    const troubles: SamplerTrouble[] = readings.flatMap((reading) => [...reading.troubles]);
+    for (const sample of lostSamples) {
+      troubles.push({ code: 'device-lost', message: sample.error ?? '', deviceId: sample.id });
+    }
+    if (devices.length === 0) {
+      const fallback = await plainSystem(tree, config.periodMs).read({
+        nowMs,
+        processes: false,
+        openCards: null,
+      });
+      devices = [...fallback.devices];
+    }
+    if (troubles.length > 0) discoverAtMs = Math.min(discoverAtMs, nowMs + REDISCOVER_FAILED_MS);
+    const rows = wantProcesses ? rowsOf(readings, scanned, devices, scanner, watched) : null;
+    sequence += 1;
+    return { sequence, takenAtMs: nowMs, devices, processes: rows, troubles };
+  };
+
+  return {
+    tick,
+    watch: (pids) => {
+      watched = pids;
+    },
+    close: () => {
+      for (const reader of readers) reader.close();
+      readers = [];
+    },
+  };
+
+  function buildReaders(
+    shared: CoreParts,
+    settings: SamplerConfig,
+    found: readonly CardFacts[],
+    usedBy: (id: string) => readonly ProcessMemory[] | null,
+  ): readonly DeviceReader[] {
+    const period = settings.periodMs;
+    const built: DeviceReader[] = found.flatMap((card): readonly DeviceReader[] =>
+      card.kind === 'amdgpu'
+        ? [amdgpuReader(shared.tree, card, period)]
+        : card.kind === 'nvidia'
+          ? []
+          : [drmReader(shared.tree, card, usedBy, period)],
+    );
+    const nvidia = found.filter((card) => card.kind === 'nvidia');
+    const smi = settings.devices?.find((entry) => entry.kind === 'nvidia')?.smi ?? 'nvidia-smi';
+    // WSL shows the card only through its paravirtual device; nvidia-smi lists it.
+    const hidden = nvidia.length === 0 && settings.devices === null && shared.tree.exists('/dev/dxg');
+    const asked = settings.devices?.some((entry) => entry.kind === 'nvidia') ?? false;
+    if (nvidia.length > 0 || hidden || asked) {
+      const fallback = nvidiaSmiReader(shared.tree, nvidia, () => runNvidiaSmi(smi), names);
+      built.push(
+        nvidia.length > 0 ? nvmlReader(shared.tree, nvidia, loadNvml, fallback, names, period) : fallback,
+      );
+    }
+    (settings.devices ?? []).forEach((entry, at) => {
+      if (entry.kind === 'system') built.push(plainSystem(shared.tree, period));
+      if (entry.kind === 'simulated') {
+        const id = `sim:${(settings.devices ?? []).slice(0, at).filter(({ kind }) => kind === 'simulated').length}`;
+        built.push(simulatedReader(shared.tree.readText, entry.path, id, names.startTimeTicks, period));
+      }
+    });
+    return built;
+  }
+}
+
+function findCards(tree: SysTree, config: SamplerConfig): readonly CardFacts[] {
+  if (config.devices === null) return discoverCards(tree, config.memory);
+  const wanted = config.devices;
+  const found = wanted.flatMap((entry) => {
+    const card = entry.kind === 'amdgpu' ? discoverAt(tree, entry.path, config.memory) : null;
+    return card === null ? [] : [card];
+  });
+  if (!wanted.some((entry) => entry.kind === 'nvidia')) return found;
+  return [...found, ...discoverCards(tree, config.memory).filter((card) => card.kind === 'nvidia')];
+}
+
+function plainSystem(tree: SysTree, periodMs: number): DeviceReader {
+  const tegra = tegraModel(tree);
+  return tegra === null
+    ? systemReader(tree, { kind: 'system', name: 'System memory', notes: [], drivesDisplay: null }, periodMs)
+    : systemReader(
+        tree,
+        { kind: 'unified', name: tegra, notes: [HOST_MEMORY_NOTE], drivesDisplay: null },
+        periodMs,
+      );
+}
+
+function lostSample(card: CardFacts, nowMs: number, periodMs: number): DeviceSample {
+  const error = `${card.name} (${card.pciAddress}) was there and is gone: it was unplugged, reset, or its driver was unloaded. It is used again when it comes back.`;
+  return { ...emptySample(card, 'none', nowMs, periodMs), error };
+}
+
+function rowsOf(
+  readings: readonly Reading[],
+  scanned: Scan | null,
+  devices: readonly DeviceSample[],
+  scanner: ProcessScanner,
+  watched: readonly number[],
+): readonly ProcessMemory[] {
+  const shared = devices.filter((sample) => sample.memory !== 'discrete' && sample.error === null);
+  const resident =
+    shared.length === 1 && watched.length > 0 ? scanner.resident(watched, shared[0]?.id ?? '') : [];
+  const rows = mergeProcesses([
+    ...(scanned?.rows ?? []),
+    ...readings.flatMap((reading) => [...reading.processes]),
+    ...resident,
+  ]);
+  return devices.reduce((kept, sample) => plausibleRows(kept, sample.id, sample.totalBytes), rows);
+}
