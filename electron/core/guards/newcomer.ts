@@ -1,0 +1,55 @@
+import { fallenSince } from './hysteresis.ts';
+import { comingOn, type GuardView, isPending, isStaying, modelsOn } from './view.ts';
+import type { GuardDevice, GuardModel } from './world.ts';
+
+/** A model that is loading, and what it finds on its device. */
+export interface Newcomer {
+  readonly model: GuardModel;
+  /** Bytes it has still to take; null: its footprint is unknown. */
+  readonly remainingBytes: number | null;
+  /** Free bytes it may count on: free, plus what is on its way out, less what other loads will take. */
+  readonly availableBytes: number;
+  /** What is on its way out, as part of `availableBytes`. */
+  readonly comingBytes: number;
+  /** Something of unknown size is on its way out. */
+  readonly comingUnknown: boolean;
+}
+
+/** Those loading on a device, oldest load first: an older load's bytes are taken before a younger one's. */
+export function newcomersOn(view: GuardView, device: GuardDevice): readonly Newcomer[] {
+  if (device.freeBytes === null) return [];
+  const loading = modelsOn(view, device.id)
+    .filter((model) => model.status === 'loading' && !isPending(model) && isStaying(view, model))
+    .sort((one, other) => one.statusSinceMs - other.statusSinceMs || (one.id < other.id ? -1 : 1));
+  const coming = comingOn(view, device.id);
+  let available = device.freeBytes + coming.bytes - bookedByOthers(device, loading);
+  const result: Newcomer[] = [];
+  for (const model of loading) {
+    const remainingBytes = remaining(view, device, model);
+    result.push({
+      model,
+      remainingBytes,
+      availableBytes: available,
+      comingBytes: coming.bytes,
+      comingUnknown: coming.unknown,
+    });
+    available -= remainingBytes ?? 0;
+  }
+  return result;
+}
+
+/** Loads in flight that are no model's here: agents, reserved jobs. */
+function bookedByOthers(device: GuardDevice, loading: readonly GuardModel[]): number {
+  const models = loading.reduce(
+    (sum, model) => sum + Math.max(0, (model.predictedBytes ?? 0) - (model.seenBytes ?? 0)),
+    0,
+  );
+  return Math.max(0, device.outstandingBytes - models);
+}
+
+function remaining(view: GuardView, device: GuardDevice, model: GuardModel): number | null {
+  if (model.predictedBytes === null) return null;
+  const points = view.memory.recentFree[device.id] ?? [];
+  const seen = model.seenBytes ?? fallenSince(points, model.statusSinceMs);
+  return Math.max(0, model.predictedBytes - seen);
+}
