@@ -1,0 +1,220 @@
+import { z } from 'zod';
+import type { FloorSettings } from '../../../shared/settings.ts';
+import {
+  byteCount,
+  duration,
+  listOf,
+  mapping,
+  namePattern,
+  oneOf,
+  plainName,
+  recordOf,
+  shown,
+  size,
+  text,
+  url,
+  variableName,
+  wholeNumber,
+} from './fields.ts';
+
+/**
+ * The YAML of design §5.6. Every key is optional, and a key with nothing after it counts as absent, so
+ * that its lines can be commented out. Descriptions and defaults also go into the published JSON Schema.
+ */
+const DAY_MS = 86_400_000;
+
+const guardsMode = oneOf(['on', 'observe']);
+
+const floorMapping = mapping(
+  {
+    keep: z
+      .union([z.literal('auto'), size], { error: floorSentence })
+      .nullish()
+      .meta({ description: 'Kept free for the desktop.' }),
+    hard: size
+      .nullish()
+      .meta({ description: 'What a big model that is alone may go down to. Default: half of keep.' }),
+    mode: oneOf(['free', 'share']).nullish().meta({
+      description: 'free: this much stays free. share: what the desktop already uses counts towards it.',
+      'x-default': 'free',
+    }),
+  },
+  'a floor',
+);
+
+function floorSentence(issue: { readonly input?: unknown }): string {
+  return `${shown(issue.input)} is not a floor; write 4GB, 12.5%, auto, or { keep: 4GB, hard: 2GB }`;
+}
+
+const floor = z
+  .union([z.literal('auto'), size, floorMapping], { error: floorSentence })
+  .transform((value): FloorSettings => {
+    if (value === 'auto') return { keep: 'auto', hard: null, mode: 'free' };
+    if ('bytes' in value || 'share' in value) return { keep: value, hard: null, mode: 'free' };
+    return { keep: value.keep ?? null, hard: value.hard ?? null, mode: value.mode ?? 'free' };
+  })
+  .meta({
+    description:
+      'Memory kept free for the desktop: a size, a share, auto (learned from the desktop), or keep, hard and mode. ' +
+      'Default: 12.5% of the device, at most 4GB, at least 512MiB.',
+    examples: ['4GB', 'auto'],
+  });
+
+const models = listOf(namePattern, '[qwen-27b, /vision/]');
+const deviceFloor = floor.nullish();
+
+const device = z.discriminatedUnion(
+  'kind',
+  [
+    mapping(
+      { kind: z.literal('amdgpu'), path: absolutePath('/sys/class/drm/card1/device'), floor: deviceFloor },
+      'a device',
+    ),
+    mapping(
+      { kind: z.literal('nvidia'), smi: text('a program', 'nvidia-smi').nullish(), floor: deviceFloor },
+      'a device',
+    ),
+    mapping({ kind: z.literal('system'), floor: deviceFloor }, 'a device'),
+    mapping(
+      { kind: z.literal('simulated'), path: absolutePath('/tmp/card.json'), floor: deviceFloor },
+      'a device',
+    ),
+  ],
+  {
+    error: (issue) => {
+      const kinds = 'amdgpu, nvidia, system or simulated';
+      return issue.code === 'invalid_union'
+        ? `this kind of device is not known; write ${kinds}`
+        : `this is not a device; write for instance { kind: nvidia }`;
+    },
+  },
+);
+
+function absolutePath(example: string) {
+  return text('a path', example).refine((value) => value.startsWith('/') || value.startsWith('~/'), {
+    error: `a path here begins with / or ~/; write for instance ${example}`,
+  });
+}
+
+const port = wholeNumber(1, 65_535, 'a port');
+
+const backend = mapping(
+  {
+    name: plainName.meta({ description: "Its models' ids are name/model." }),
+    kind: oneOf(['llama.cpp', 'llama-swap', 'ollama', 'lmstudio', 'lemonade', 'embedded', 'openai']),
+    url: url.nullish().meta({ description: 'Where it listens; /v1 at the end is left out.' }),
+    lanes: wholeNumber(1, 64, 'a number of lanes')
+      .nullish()
+      .meta({ description: 'Turns at a time that the gateway lets through; not set: it takes no lane.' }),
+    front: port.nullish().meta({ description: 'A second port before it, whose lane is taken first.' }),
+    command: z
+      .array(text('a part of a command', '[llama-server, --port, "8081"]'), {
+        error: 'this is not a list; write the command in parts: [llama-server, --port, "8081"]',
+      })
+      .min(1, { error: 'the command is empty; write it in parts: [llama-server, --port, "8081"]' })
+      .nullish()
+      .meta({ description: 'How it is started, in parts; no shell reads it.' }),
+    models: recordOf(text('a path', '~/models/smol.gguf'), '{ smol: ~/models/smol.gguf }')
+      .nullish()
+      .meta({ description: 'For kind embedded: names and GGUF files.' }),
+    device: text('a device id', '"pci:0000:03:00.0"').nullish(),
+    guards: guardsMode.nullish(),
+    apiKeyEnv: variableName.nullish().meta({ description: 'The environment variable that holds its key.' }),
+  },
+  'a backend',
+);
+
+const fallback = mapping(
+  {
+    name: plainName,
+    url: url.meta({ description: 'The OpenAI-compatible address, with its /v1.' }),
+    apiKeyEnv: variableName.nullish(),
+    models: recordOf(text('a model name', 'some-model'), '{ "*": some-model }').nullish(),
+  },
+  'a fallback',
+);
+
+const agent = mapping(
+  {
+    class: oneOf(['interactive', 'batch']).nullish().meta({ 'x-default': 'interactive' }),
+    onBusy: oneOf(['fallback', 'wait', 'reject']).nullish().meta({
+      description: 'What happens while the lane is busy. Default: fallback for interactive, wait for batch.',
+    }),
+  },
+  'an agent',
+);
+
+export const configSchema = mapping(
+  {
+    floor: floor.nullish(),
+    cap: size.nullish().meta({
+      description: 'The most that models, agents and reserved jobs together may book on a device.',
+      'x-default': '90%',
+    }),
+    idle: duration(1000, 30 * DAY_MS, 'a time from 1s to 30d')
+      .nullish()
+      .meta({
+        description: 'A model this long after the end of its last request, with no slot processing, is idle.',
+        'x-default': '180s',
+      }),
+    raceGrace: duration(0, 60_000, 'a time from 0s to 60s').nullish().meta({
+      description: 'From asking the loser of a loading race to unload, to SIGKILL.',
+      'x-default': '1s',
+    }),
+    guards: guardsMode.nullish().meta({
+      description:
+        'on: act. observe: say what would be done and do nothing. Default: on for backends named here, observe for those found.',
+    }),
+    maxBig: z
+      .union([z.literal('fit'), wholeNumber(1, 64, 'a number of models')], {
+        error: (issue) =>
+          `${shown(issue.input)} is not understood; write fit, or a whole number from 1 to 64`,
+      })
+      .nullish()
+      .meta({
+        description: 'Big models loaded at a time; fit: as many as cap and floor hold.',
+        'x-default': 'fit',
+      }),
+    race: oneOf(['class', 'resident', 'newcomer'])
+      .nullish()
+      .meta({ description: 'Who gives way in a loading race.', 'x-default': 'class' }),
+    big: z
+      .union([mapping({ atLeast: byteCount }, 'a rule for big models'), models], {
+        error: (issue) =>
+          `${shown(issue.input)} is not understood; write { atLeast: 2GB } or [qwen-27b, /vision/]`,
+      })
+      .nullish()
+      .meta({ description: 'Which models are big: by size, or by name.', 'x-default': { atLeast: '2GB' } }),
+    small: models.nullish().meta({ description: 'Models that may always stay; never counted as big.' }),
+    batchOnly: models
+      .nullish()
+      .meta({ description: 'First to go, and away while a big model is loading or loaded.' }),
+    ttl: recordOf(duration(1000, 365 * DAY_MS, 'a time from 1s to 365d'), '{ qwen-27b: 300s }')
+      .nullish()
+      .meta({ description: 'Unload a model after this long idle, room or no room.' }),
+    pinned: models.nullish().meta({ description: 'Never evicted.' }),
+    devices: listOf(device, '- { kind: nvidia }')
+      .nullish()
+      .meta({ description: 'Default: found by itself.' }),
+    backends: listOf(backend, '- { name: router, kind: llama.cpp, url: "http://127.0.0.1:8080" }')
+      .nullish()
+      .meta({ description: 'Default: looked for on the usual loopback ports and observed.' }),
+    footprints: recordOf(byteCount, '{ qwen-27b: 18.6GB }')
+      .nullish()
+      .meta({ description: 'What a model needs; wins over the estimate until it is measured.' }),
+    fallbacks: listOf(fallback, '- { name: cloud, url: "https://…/v1" }')
+      .nullish()
+      .meta({ description: 'Nothing leaves the machine unless this is set.' }),
+    agents: recordOf(agent, '{ writer: { class: interactive, onBusy: fallback } }').nullish(),
+    server: mapping(
+      { port: port.nullish().meta({ 'x-default': 7781 }), apiKeyEnv: variableName.nullish() },
+      'a server',
+    )
+      .nullish()
+      .meta({ description: 'Where VRAM Landlord itself listens, on loopback only.' }),
+  },
+  'a configuration',
+).meta({ title: 'VRAM Landlord configuration' });
+
+/** What a config holds once sizes, durations, names and URLs are read. */
+export type ParsedConfig = z.output<typeof configSchema>;
