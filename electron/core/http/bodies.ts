@@ -1,12 +1,15 @@
 import { z } from 'zod';
 import { fail, ok, type Result } from '../../../shared/errors.ts';
 import type { Command } from '../runtime-api.ts';
-import { parseDurationMs, parseSizeBytes } from './quantities.ts';
+import { parseBytes, parseDuration } from '../settings/units.ts';
 
 /**
  * What the bodies of POST requests mean. Every field may be left out, an unknown one is refused:
  * a misspelt `forse` must not turn into an unforced unload.
  */
+
+/** A sleep or pause longer than this is a slip of the keyboard. */
+const LONGEST_MS = 3650 * 86_400_000;
 
 const duration = z.union([z.string(), z.number()]).nullable().optional();
 const forceBody = z.strictObject({ force: z.boolean().optional() });
@@ -57,7 +60,7 @@ export function makeRoomCommand(body: unknown): Result<Command> {
   const parsed = read(makeRoomBody, body);
   if (!parsed.ok) return parsed;
   const { bytes = null, device = null } = parsed.value;
-  const freeBytes = typeof bytes === 'string' ? parseSizeBytes(bytes) : ok(bytes);
+  const freeBytes = readBytes(bytes);
   return freeBytes.ok ? ok({ type: 'makeRoom', freeBytes: freeBytes.value, deviceId: device }) : freeBytes;
 }
 
@@ -76,9 +79,18 @@ export function guardsCommand(body: unknown): Result<Command> {
 /** A text with its unit (`15min`), or a number of milliseconds; absent is null. */
 function readDuration(value: string | number | null | undefined): Result<number | null> {
   if (value === null || value === undefined) return ok(null);
-  if (typeof value === 'string') return parseDurationMs(value);
-  if (Number.isFinite(value) && value > 0) return ok(value);
-  return fail('bad_input', '`for` must be a positive number of milliseconds, or a text like "15min".');
+  const parsed = typeof value === 'number' ? ({ ok: true, value } as const) : parseDuration(value);
+  if (!parsed.ok) return fail('bad_input', `\`for\` is not a duration; ${parsed.hint}.`);
+  if (parsed.value > 0 && parsed.value <= LONGEST_MS) return ok(parsed.value);
+  return fail('bad_input', '`for` must be longer than 0 and at most ten years; leave it out for no end.');
+}
+
+function readBytes(value: string | number | null): Result<number | null> {
+  if (value === null) return ok(null);
+  const parsed = parseBytes(value);
+  if (!parsed.ok) return fail('bad_input', `\`bytes\` is not an amount of memory; ${parsed.hint}.`);
+  if (parsed.value > 0) return ok(parsed.value);
+  return fail('bad_input', '`bytes` must be more than 0; leave it out to free everything that may leave.');
 }
 
 /** No body at all reads as `{}`. */

@@ -49,7 +49,10 @@ export function startEventFeed(options: EventFeedOptions): void {
     if (replaying) return;
     replaying = true;
     let target: LandlordEvent | null;
-    let from = afterId;
+    // A new database counts from 1 again: an id beyond its end resumes at that end.
+    const newestInLog = await api.events({ limit: 1 });
+    let from = newestInLog.ok ? Math.min(afterId, newestInLog.value.at(-1)?.id ?? 0) : afterId;
+    sentId = Math.min(sentId ?? from, from);
     do {
       target = newest;
       const trouble = await sendAfter(api, from, sendWhenOpen);

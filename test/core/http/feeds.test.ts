@@ -80,6 +80,16 @@ describe('the event stream', () => {
     expect(ids(reader)).toEqual([2]);
   });
 
+  it('goes on with a new log, which counts from 1 again', async () => {
+    await start();
+    const reader = await read('/api/events', { 'last-event-id': '900' });
+    await waitFor(() => runtime.queries.length > 1);
+    runtime.append({});
+    runtime.append({});
+    await reader.until(() => reader.frames.length === 2);
+    expect(ids(reader)).toEqual([1, 2]);
+  });
+
   it('goes on live when the log cannot be read', async () => {
     await start();
     runtime.append({});

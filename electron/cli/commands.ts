@@ -1,0 +1,176 @@
+import type { ParseArgsOptionsConfig } from 'node:util';
+import type { Invocation } from './arguments.ts';
+import type { Terminal } from './terminal.ts';
+
+/** Runs a command; the value is its exit code. */
+export type Run = (invocation: Invocation, terminal: Terminal) => Promise<number>;
+
+export interface CommandInfo {
+  readonly name: string;
+  /** After `landlord `. */
+  readonly usage: string;
+  /** One line for the list of commands. */
+  readonly summary: string;
+  /** What `--help` adds to the usage. */
+  readonly help: readonly string[];
+  readonly options: ParseArgsOptionsConfig;
+  /** How many arguments beside the options. */
+  readonly argumentCount: number;
+  /** Only what a command needs is loaded, so that `status` starts fast. */
+  readonly load: () => Promise<Run>;
+  /** It ends in order on a signal by itself. */
+  readonly handlesSignals?: true;
+}
+
+const WHERE: ParseArgsOptionsConfig = { 'state-dir': { type: 'string' }, port: { type: 'string' } };
+const JSON_OPTION: ParseArgsOptionsConfig = { json: { type: 'boolean' } };
+const WHERE_HELP = '--state-dir D, --port N   which runtime, where there are several';
+const MODEL_HELP = 'MODEL is backend/model, or the model’s name alone where only one backend has it.';
+
+const loadAction = async (): Promise<Run> => (await import('./run-action.ts')).runAction;
+
+function action(
+  name: string,
+  rest: string,
+  summary: string,
+  extra: { help?: readonly string[]; options?: ParseArgsOptionsConfig; argumentCount?: number } = {},
+): CommandInfo {
+  return {
+    name,
+    usage: rest === '' ? name : `${name} ${rest}`,
+    summary,
+    help: [...(extra.help ?? []), WHERE_HELP],
+    options: { ...WHERE, ...extra.options },
+    argumentCount: extra.argumentCount ?? 0,
+    load: loadAction,
+  };
+}
+
+const ofModel = (
+  name: string,
+  rest: string,
+  summary: string,
+  options?: ParseArgsOptionsConfig,
+): CommandInfo =>
+  action(name, rest, summary, { help: [MODEL_HELP], options: options ?? {}, argumentCount: 1 });
+
+export const COMMANDS: readonly CommandInfo[] = [
+  {
+    name: 'serve',
+    usage: 'serve [--config F] [--port N] [--state-dir D]',
+    summary: 'run it without the desktop app, and print the page’s address',
+    help: [
+      '--config F      the settings, default ~/.config/vram-landlord/config.yaml',
+      '--port N        listen on this port of 127.0.0.1, default 7781',
+      '--state-dir D   keep token, log and socket in this folder',
+      'It stays until SIGINT or SIGTERM, then stops in order; a second signal ends it at once.',
+    ],
+    options: { ...WHERE, config: { type: 'string' } },
+    argumentCount: 0,
+    load: async () => (await import('./run-serve.ts')).runServe,
+    handlesSignals: true,
+  },
+  {
+    name: 'status',
+    usage: 'status [--json]',
+    summary: 'what memory there is, who holds it, and why',
+    help: ['--json   the state as /api/state has it', WHERE_HELP],
+    options: { ...WHERE, ...JSON_OPTION },
+    argumentCount: 0,
+    load: async () => (await import('./run-status.ts')).runStatus,
+  },
+  {
+    name: 'models',
+    usage: 'models [--json]',
+    summary: 'the models, their status and why',
+    help: ['--json   the `models` of /api/state', WHERE_HELP],
+    options: { ...WHERE, ...JSON_OPTION },
+    argumentCount: 0,
+    load: async () => (await import('./run-status.ts')).runModels,
+  },
+  {
+    name: 'events',
+    usage: 'events [--follow] [--json] [--limit N]',
+    summary: 'what happened, with reasons and figures',
+    help: [
+      '--follow    go on with what happens from now, across restarts of the runtime',
+      '--json      one event a line',
+      '--limit N   at most the newest N (1 to 5000); default 200, with --follow 10',
+      WHERE_HELP,
+    ],
+    options: { ...WHERE, ...JSON_OPTION, follow: { type: 'boolean' }, limit: { type: 'string' } },
+    argumentCount: 0,
+    load: async () => (await import('./run-events.ts')).runEvents,
+  },
+  ofModel('load', 'MODEL [--force]', 'load a model, making room for it by the rules', {
+    force: { type: 'boolean' },
+  }),
+  ofModel('unload', 'MODEL [--force]', 'unload a model; a busy one only with --force', {
+    force: { type: 'boolean' },
+  }),
+  ofModel('pin', 'MODEL', 'never evict this model'),
+  ofModel('unpin', 'MODEL', 'let the guards evict it again'),
+  action('sleep', '[--for 2h]', 'no big models for a while', {
+    help: ['--for T   until then, such as 90min or 2h; without it, until `landlord wake`'],
+    options: { for: { type: 'string' } },
+  }),
+  action('wake', '', 'let big models load again'),
+  action('drain', '', 'unload everything that may leave'),
+  action('make-room', 'SIZE [--device D]', 'free this much memory for something else', {
+    help: ['SIZE is an amount such as 8GB or 512MiB.', '--device D   on this device, by its id in `status`'],
+    options: { device: { type: 'string' } },
+    argumentCount: 1,
+  }),
+  action('restore', '', 'load again what was evicted or made room'),
+  action('guards', 'on|observe|pause [--for 15min] [--backend B]', 'whether the guards act', {
+    help: [
+      'on        they act',
+      'observe   they only say what they would do',
+      'pause     they do neither; --for T ends it by itself',
+      '--backend B   for this backend alone',
+    ],
+    options: { for: { type: 'string' }, backend: { type: 'string' } },
+    argumentCount: 1,
+  }),
+  {
+    name: 'open',
+    usage: 'open',
+    summary: 'print an address that opens the page once',
+    help: [WHERE_HELP],
+    options: WHERE,
+    argumentCount: 0,
+    load: async () => (await import('./run-open.ts')).runOpen,
+  },
+  {
+    name: 'demo',
+    usage: 'demo [--port N]',
+    summary: 'see it at work on a simulated card, in under a minute',
+    help: ['--port N   the port of the demo’s page'],
+    options: { port: { type: 'string' } },
+    argumentCount: 0,
+    load: async () => (await import('./run-demo.ts')).runDemoCommand,
+    handlesSignals: true,
+  },
+];
+
+export function overview(): string {
+  const width = Math.max(...COMMANDS.map((command) => command.name.length));
+  return [
+    'Usage: landlord COMMAND [OPTIONS]',
+    '',
+    'Guards the memory of one GPU shared by local LLMs, agents and the desktop.',
+    '',
+    ...COMMANDS.map((command) => `  ${command.name.padEnd(width)}  ${command.summary}`),
+    '',
+    '`landlord COMMAND --help` tells more; `landlord --version` prints the version.',
+  ].join('\n');
+}
+
+export function usageLine(command: CommandInfo): string {
+  return `Usage: landlord ${command.usage}`;
+}
+
+export function helpText(command: CommandInfo): string {
+  const summary = `${command.summary.charAt(0).toUpperCase()}${command.summary.slice(1)}.`;
+  return [usageLine(command), '', summary, '', ...command.help.map((line) => `  ${line}`)].join('\n');
+}

@@ -1,0 +1,95 @@
+import type { Result } from '../../shared/errors.ts';
+import { formatBytes } from '../../shared/format.ts';
+import type { LandlordState } from '../../shared/state.ts';
+import type { RuntimeApi } from '../core/runtime-api.ts';
+import { type Invocation, readPort } from './arguments.ts';
+import type { Run } from './commands.ts';
+import { EXIT, exitCodeOf } from './exit-codes.ts';
+import { firstSignal } from './signals.ts';
+import { plain, type Terminal } from './terminal.ts';
+import { usageError } from './usage.ts';
+
+/** A runtime that serves its page, as `startRuntime` gives it. */
+export interface ServedRuntime extends Pick<RuntimeApi, 'state' | 'onState'> {
+  /** Opens the page once. */
+  readonly openUrl: string;
+  stop(): Promise<void>;
+}
+
+export type StartRuntime = (options: {
+  readonly configPath: string | null;
+  readonly stateDir: string | null;
+  readonly port: number | null;
+}) => Promise<Result<ServedRuntime>>;
+
+const RUNTIME_MODULE: string = '../core/runtime.ts';
+
+/** How long the first reading of devices and backends is waited for before it is told of. */
+const FIRST_LOOK_MS = 3000;
+
+export const runServe: Run = async (invocation, terminal) => {
+  // Before anything starts: a signal during the start stops what has started.
+  const signal = firstSignal();
+  const loaded: { readonly startRuntime: StartRuntime } = await import(RUNTIME_MODULE);
+  return serve(invocation, terminal, loaded.startRuntime, signal);
+};
+
+/** Starts a runtime, tells where its page is and what was found, and stops it in order on a signal. */
+export async function serve(
+  invocation: Invocation,
+  terminal: Terminal,
+  startRuntime: StartRuntime,
+  signal: Promise<unknown>,
+): Promise<number> {
+  const port = readPort(invocation, 0);
+  if (!port.ok) return usageError(invocation.command, port.error.message, terminal);
+  const started = await startRuntime({
+    configPath: invocation.text('config'),
+    stateDir: invocation.text('state-dir'),
+    port: port.value,
+  });
+  if (!started.ok) {
+    terminal.err(`landlord serve: ${plain(started.error.message)}`);
+    return exitCodeOf(started.error);
+  }
+  const runtime = started.value;
+  terminal.out(`VRAM Landlord is running; its page opens once with ${runtime.openUrl}`);
+  const look = await Promise.race([firstLook(runtime), signal.then(() => null)]);
+  if (look !== null) terminal.out(plain(foundText(look)));
+  await signal;
+  await runtime.stop();
+  return EXIT.done;
+}
+
+/** `Radeon X 24.0 GB; router (llama.cpp) at http://127.0.0.1:8080, guarded` */
+export function foundText(state: LandlordState): string {
+  const devices = state.devices.map((device) => `${device.name} ${formatBytes(device.totalBytes)}`);
+  const backends = state.backends.map((backend) => {
+    const how = backend.guards === 'on' ? 'guarded' : 'observed only';
+    return `${backend.name} (${backend.kind}) at ${backend.url}${backend.status === 'down' ? ' (down)' : ''}, ${how}`;
+  });
+  return [
+    devices.length === 0 ? 'no device read yet' : devices.join(', '),
+    backends.length === 0 ? 'no backend found yet' : backends.join('; '),
+  ]
+    .join(' · ')
+    .replace(/^n/, 'N');
+}
+
+/** The first state in which a device and every backend has been looked at, or what stands after 3 s. */
+function firstLook(runtime: Pick<RuntimeApi, 'state' | 'onState'>): Promise<LandlordState> {
+  const isSeen = (state: LandlordState): boolean =>
+    state.devices.length > 0 && state.backends.every((backend) => backend.status !== 'unknown');
+  return new Promise((resolve) => {
+    const finish = (state: LandlordState): void => {
+      clearTimeout(timer);
+      undo();
+      resolve(state);
+    };
+    const timer = setTimeout(() => finish(runtime.state()), FIRST_LOOK_MS);
+    const undo = runtime.onState((state) => {
+      if (isSeen(state)) finish(state);
+    });
+    if (isSeen(runtime.state())) finish(runtime.state());
+  });
+}
