@@ -5,6 +5,7 @@ import { EventsCard } from './components/events-card.tsx';
 import { Header, HeaderRefusals } from './components/header.tsx';
 import { ModelsCard } from './components/models-card.tsx';
 import { strings } from './strings.ts';
+import { timeText } from './view/figures.ts';
 import { type Page, pageOf } from './view/page.ts';
 
 const words = strings.connection;
@@ -30,8 +31,14 @@ export function App() {
 }
 
 const Content = memo(function Content({ page }: { page: Page }) {
+  const { guardsPausedUntil: until } = page;
   return (
     <>
+      {page.guards === 'paused' && (
+        <p className="notice warning">
+          {until === null ? strings.guards.paused : strings.guards.pausedUntil(timeText(until, Date.now()))}
+        </p>
+      )}
       {page.notices.map((notice) => (
         <p className={`notice ${notice.severity}`} key={notice.text}>
           {notice.text}

@@ -39,6 +39,8 @@ export const strings = {
     roomUnified: (bytes: string) => `Room for a ${bytes} model in the memory shared with the system.`,
     noRoom: 'No room for another model.',
     noRoomNoGpu: 'No GPU here, so models use system memory. No room for another model.',
+    noRoomAfterLoad: (free: string) =>
+      `No room for another model. Once all is loaded, ${free} is free for the desktop.`,
     noRoomCap: (cap: string) => `No room for another model: models have booked the ${cap} they may have.`,
     roomUnknown: 'How much room there is can not be told.',
     desktopKeeps: (floor: string) => `The desktop keeps ${floor}.`,
@@ -51,7 +53,7 @@ export const strings = {
     driverEvicts: 'The driver is moving graphics memory into slow system memory.',
     guardsWillAct: 'Idle models leave if this lasts.',
     guardsActNow: 'Idle models are leaving now.',
-    guardsNothingToUnload: 'No model here is idle and free to leave.',
+    guardsNothingToUnload: 'No model here is idle: close a program, or unload a busy model below.',
     guardsObserve: 'The guards only observe: unload a model yourself, or turn them on.',
     guardsPaused: 'The guards are paused: unload a model yourself, or turn them on.',
     stale: (name: string) => `${name} has not answered for a while.`,
@@ -77,6 +79,7 @@ export const strings = {
     hatched: 'loading, hatched until measured',
     booked: 'booked, hatched until used',
     predicted: 'predicted',
+    toCome: (bytes: string) => `${bytes} to come`,
     over: (bytes: string) => `${bytes} more is booked than there is.`,
   },
 

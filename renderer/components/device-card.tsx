@@ -2,13 +2,14 @@ import { memo } from 'react';
 import { strings } from '../strings.ts';
 import type { Budget, BudgetKey, Mark, Segment } from '../view/budget.ts';
 import type { DeviceCard as Card } from '../view/device.ts';
+import { glueUnits } from '../view/figures.ts';
 import { ReadAgo } from './ago.tsx';
 
 export const DeviceCard = memo(function DeviceCard({ card }: { card: Card }) {
   const { sentence, budget } = card;
   return (
     <section className={`card device ${sentence.tone}`} aria-label={card.name}>
-      <h2 className="sentence">{sentence.text}</h2>
+      <h2 className="sentence">{glueUnits(sentence.text)}</h2>
       {sentence.detail !== null && <p className="detail">{sentence.detail}</p>}
       <p className="facts">
         {card.facts.map((fact) => (

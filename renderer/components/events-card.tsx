@@ -38,7 +38,7 @@ const EventRow = memo(function EventRow({ row }: { row: Row }) {
   const time = useTimed((nowMs) => timeText(row.at, nowMs));
   const { loadAgain } = row;
   return (
-    <li className={`event ${row.severity}`} data-event={row.id}>
+    <li className={`event sev-${row.severity}`} data-event={row.id}>
       <time dateTime={row.at}>{time}</time>
       <p>
         <span className="kind">{row.kind}</span> {row.reason}

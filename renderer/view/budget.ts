@@ -86,7 +86,7 @@ export function budgetOf(device: DeviceState, state: LandlordState): Budget | nu
       tone: part.tone,
       hatched,
       label: part.name,
-      bytesText: bytesText(hatched ? part.seenBytes + part.pendingBytes : bytes),
+      bytesText: hatched && part.seenBytes > 0 ? words.toCome(bytesText(bytes)) : bytesText(bytes),
       fromPercent,
       widthPercent,
     });
@@ -174,7 +174,7 @@ function partOf(tenant: TenantState, model: ModelState | null, tones: (id: strin
         name: tenant.name,
         seenBytes: measuredBytes ?? 0,
         pendingBytes: 0,
-        detail: holdersText(tenant) ?? strings.kinds.foreign,
+        detail: (tenant.parts?.length ?? 0) > 1 ? holdersText(tenant) : strings.kinds.foreign,
         booked: false,
         rank: 1,
       };

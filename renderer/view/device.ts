@@ -29,6 +29,12 @@ export function deviceCard(device: DeviceState, state: LandlordState): DeviceCar
     sentence,
     facts,
     budget: budgetOf(device, state),
-    notes: device.notes.filter((note) => sentence.detail?.includes(note) !== true),
+    notes: device.notes.filter((note) => !isSaid(note, device, sentence)),
   };
+}
+
+/** The sentence of plain system memory says already that there is no GPU. */
+function isSaid(note: string, device: DeviceState, sentence: Sentence): boolean {
+  if (device.kind === 'system' && /\bno GPU\b/i.test(note)) return true;
+  return sentence.detail?.includes(note) === true;
 }

@@ -51,3 +51,8 @@ export function shortName(modelId: string): string {
 export function hostOf(url: string): string {
   return url.replace(/^[a-z]+:\/\//i, '').replace(/\/.*$/, '');
 }
+
+/** Keeps a figure and its unit on one line. */
+export function glueUnits(text: string): string {
+  return text.replaceAll(/(\d) (?=[kMGT]?B\b)/g, '$1\u00a0');
+}

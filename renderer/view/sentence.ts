@@ -56,6 +56,10 @@ function calmText(device: DeviceState): string {
   if (room === null) return `${words.roomUnknown}${keeps}`;
   if (room.bytes < LEAST_ROOM_BYTES) {
     if (room.bound === 'cap' && capBytes !== null) return words.noRoomCap(bytesText(capBytes));
+    const later = device.outstandingBytes > 0 ? (device.freeBytes ?? 0) - device.outstandingBytes : null;
+    if (later !== null && floorBytes !== null && later < floorBytes) {
+      return words.noRoomAfterLoad(bytesText(Math.max(0, later)));
+    }
     return `${noGpu ? words.noRoomNoGpu : words.noRoom}${keeps}`;
   }
   const bytes = roomText(room.bytes);
