@@ -89,7 +89,7 @@ function readTable(text: string, columns: readonly string[]): Table {
   const rows: Row[] = [];
   for (const raw of body.split('\n')) {
     const line = raw.trim();
-    if (line === '' || line.startsWith('$ ')) continue;
+    if (line === '' || line.startsWith('$ ') || isRemark(line)) continue;
     const header = headerOf(line);
     if (header !== null) {
       names = header;
@@ -99,6 +99,15 @@ function readTable(text: string, columns: readonly string[]): Table {
     if (values !== null) rows.push(new Map(names.map((name, at) => [name, values[at] ?? ''])));
   }
   return { rows, troubles: nvidiaTroublesIn(body) };
+}
+
+/** What the tool says beside the table; with few columns asked for it would pass as a row. */
+function isRemark(line: string): boolean {
+  return (
+    /^(warning|no running|no devices|failed to|unable to|field "|nvidia-smi has failed|error\b)/i.test(
+      line,
+    ) || /^---/.test(line)
+  );
 }
 
 /** `memory.used [MiB]` → `memory.used`. */

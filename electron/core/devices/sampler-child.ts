@@ -2,6 +2,7 @@
  * The process that makes every driver and sysfs read. A driver may hang it for ever, or crash it:
  * the runtime then starts another. It ends when the runtime does, told by its channel closing.
  */
+import { flushCompileCache } from 'node:module';
 import { systemClock } from '../clock.ts';
 import { procfs } from '../process/procfs.ts';
 import { processScanner } from './process-scan.ts';
@@ -60,6 +61,10 @@ process.on('message', (message: ToSampler) => {
       break;
   }
 });
+
+// Written now, because this process usually ends by a signal: with the cache the next one needs no
+// TypeScript loader in memory. Does nothing where no cache folder was given.
+setTimeout(() => flushCompileCache(), 2000).unref();
 
 process.on('disconnect', () => {
   core?.close();

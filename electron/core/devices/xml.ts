@@ -30,6 +30,8 @@ export function parseXml(source: string): XmlElement {
       if (selfClosing !== '/') open.push(element);
     }
   }
+  // The text of an element that was still open may be half a figure: `<total>24` of 24576 MiB.
+  for (const element of open.slice(1)) element.text = '';
   return root;
 }
 
