@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest';
+import { argsKey, type FileSizes, learn, predict } from '../../../electron/core/ledger/prediction.ts';
+import { splitParts, weightFiles } from '../../../electron/core/ledger/weight-files.ts';
+
+const GB = 1_000_000_000;
+
+function disk(files: Record<string, number>): FileSizes {
+  return { sizeOf: async (path) => files[path] ?? null };
+}
+
+const args = ['/usr/bin/llama-server', '-m', '/m/a.gguf', '-c', '8192', '--port', '5001', '--alias', 'a'];
+const request = { id: 'router/a', args, modelPath: null };
+const files = disk({ '/m/a.gguf': 5 * GB });
+
+describe('where a predicted footprint comes from', () => {
+  it('measured before, then the operator’s figure, then the weights alone, then nothing', async () => {
+    const measured = learn([], request, 7 * GB);
+    const figures = { a: 6 * GB };
+    expect(await predict(request, measured, figures, files)).toEqual({
+      bytes: 7 * GB,
+      source: 'measured before',
+    });
+    expect(await predict(request, [], figures, files)).toEqual({ bytes: 6 * GB, source: 'your figure' });
+    expect(await predict(request, [], {}, files)).toEqual({ bytes: 5 * GB, source: 'weights only' });
+    expect(await predict(request, [], {}, disk({}))).toBeNull();
+  });
+
+  it('a figure measured with other flags does not count; another port is no other flag', async () => {
+    const measured = learn([], request, 7 * GB);
+    const moved = { ...request, args: args.map((arg) => (arg === '5001' ? '5002' : arg)) };
+    expect((await predict(moved, measured, {}, files))?.source).toBe('measured before');
+    const longer = { ...request, args: args.map((arg) => (arg === '8192' ? '131072' : arg)) };
+    expect((await predict(longer, measured, {}, files))?.source).toBe('weights only');
+    expect((await predict({ ...request, id: 'router/b' }, measured, {}, files))?.source).toBe('weights only');
+  });
+
+  it('a model that shows no flags gets its newest measurement', async () => {
+    const longer = { ...request, args: [...args, '--mlock'] };
+    const measured = learn(learn(learn([], request, 7 * GB), longer, 9 * GB), request, 8 * GB);
+    expect((await predict({ ...request, args: null }, measured, {}, files))?.bytes).toBe(8 * GB);
+    expect(measured).toHaveLength(2);
+  });
+
+  it('learns no nonsense', () => {
+    for (const bytes of [Number.NaN, -1, 0, 0.5]) expect(learn([], request, bytes)).toEqual([]);
+  });
+
+  it('the flags that make a footprint do not include the program’s path', () => {
+    expect(argsKey(['/a/llama-server', '-c', '1'])).toBe(argsKey(['/b/llama-server', '-c', '1']));
+    expect(argsKey(['-c', '1'])).not.toBe(argsKey(['-c', '2']));
+  });
+});
+
+describe('the weights alone', () => {
+  it('counts split parts, projector, draft and adapters once each', () => {
+    const list = weightFiles(
+      ['-m', '/m/x-00002-of-00003.gguf', '--mmproj', '/m/p.gguf', '-md', '/m/d.gguf', '--lora', '/m/d.gguf'],
+      null,
+    );
+    expect(list).toEqual([
+      '/m/x-00001-of-00003.gguf',
+      '/m/x-00002-of-00003.gguf',
+      '/m/x-00003-of-00003.gguf',
+      '/m/p.gguf',
+      '/m/d.gguf',
+    ]);
+  });
+
+  it('leaves out a projector that stays in system memory', () => {
+    expect(weightFiles(['-m', 'a.gguf', '--mmproj', 'p.gguf', '--no-mmproj-offload'], null)).toEqual([
+      'a.gguf',
+    ]);
+  });
+
+  it('takes the path the backend names where the flags name none', () => {
+    expect(weightFiles(null, '/m/a.gguf')).toEqual(['/m/a.gguf']);
+    expect(weightFiles(['-hf', 'owner/name'], null)).toEqual([]);
+  });
+
+  it('is nothing where a part is missing: half the weights are no estimate', async () => {
+    const split = { id: 'r/x', args: null, modelPath: '/m/x-00001-of-00002.gguf' };
+    expect(await predict(split, [], {}, disk({ '/m/x-00001-of-00002.gguf': GB }))).toBeNull();
+    const both = disk({ '/m/x-00001-of-00002.gguf': GB, '/m/x-00002-of-00002.gguf': GB });
+    expect((await predict(split, [], {}, both))?.bytes).toBe(2 * GB);
+  });
+
+  it('takes a name that only looks split for itself', () => {
+    for (const path of ['/m/a-00001-of-00000.gguf', '/m/a-1-of-3.gguf', '/m/a-00001-of-99999.gguf'])
+      expect(splitParts(path)).toEqual([path]);
+  });
+});
