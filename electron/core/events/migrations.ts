@@ -1,0 +1,42 @@
+/**
+ * The steps of `landlord.db`, by SQLite's user_version: a database at version n gets the steps from
+ * index n on, each in a transaction of its own. A step that was released is never changed.
+ *
+ * AUTOINCREMENT, so that ids of pruned events are never given out again.
+ */
+export const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE events (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    at_ms INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    model TEXT,
+    backend TEXT,
+    session TEXT,
+    device_id TEXT,
+    numbers TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX events_by_time ON events (at_ms);
+  CREATE INDEX events_by_kind ON events (kind, id);
+  CREATE INDEX events_by_model ON events (model, id) WHERE model IS NOT NULL;
+
+  CREATE TABLE samples (
+    step_ms INTEGER NOT NULL,
+    bucket_ms INTEGER NOT NULL,
+    device_id TEXT NOT NULL,
+    at_ms INTEGER NOT NULL,
+    total_bytes INTEGER,
+    used_bytes INTEGER,
+    free_bytes INTEGER,
+    gtt_used_bytes INTEGER,
+    tenants TEXT NOT NULL,
+    PRIMARY KEY (step_ms, bucket_ms, device_id)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE facts (
+    key TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
+];

@@ -1,0 +1,394 @@
+import { fail, messageOf, ok, type Result } from '../../../shared/errors.ts';
+import type { LandlordEvent, NewEvent } from '../../../shared/events.ts';
+import type { EventQuery } from '../runtime-api.ts';
+import { downsample, type OpenBuckets } from './downsample.ts';
+import { limitOf, matches, toEvent, toRow } from './event-rows.ts';
+import type { EventStore, StoredSample } from './event-store.ts';
+import { PendingEvents } from './pending-events.ts';
+import { DEFAULT_RETENTION } from './retention.ts';
+import { StoreLink } from './store-link.ts';
+import type {
+  Opened,
+  Retention,
+  SampleQuery,
+  StoreAnswers,
+  StoreFailure,
+  StoreRequest,
+  StoreResult,
+} from './store-protocol.ts';
+
+export interface StoreOptions {
+  readonly file: string;
+  readonly now: () => number;
+  /** One `storage_failed` a spell of trouble, and one when a damaged file was put aside. Log it through the store. */
+  readonly onTrouble: (event: NewEvent) => void;
+  readonly maxFileBytes?: number;
+  readonly retention?: Retention;
+  /** How long an append or a question may wait for the disk before it is answered from memory. */
+  readonly answerMs?: number;
+  /** How long the first opening may take before questions are answered without the file. */
+  readonly openMs?: number;
+  /** First pause before a new try; each further one doubles, up to 16 times this. */
+  readonly retryMs?: number;
+  readonly pruneEveryMs?: number;
+  readonly workerUrl?: URL;
+}
+
+const DEFAULTS = {
+  // A year's 200,000 events take some 100 MB and a month's samples of four cards as much.
+  maxFileBytes: 512 * 2 ** 20,
+  retention: DEFAULT_RETENTION,
+  answerMs: 2000,
+  openMs: 5000,
+  retryMs: 1000,
+  pruneEveryMs: 600_000,
+  workerUrl: new URL('./store-worker.ts', import.meta.url),
+};
+
+const BATCH_EVENTS = 500;
+const SAMPLES_MAX = 2000;
+const RETRY_DOUBLINGS = 4;
+
+/**
+ * The event store over a worker that owns `landlord.db`.
+ *
+ *   opening ─► open ⇄ failing       failing: nothing reaches the disk; tried again, ever less often
+ *      any ─► closed
+ *
+ * Ids are given out here, in the order of `append`, so that an event that could not be written keeps
+ * its id when it is at last. Nothing of it throws.
+ */
+export class SqliteStore implements EventStore {
+  readonly #options: StoreOptions & typeof DEFAULTS;
+  readonly #pending = new PendingEvents();
+  readonly #facts = new Map<string, string>();
+  /** Keys whose value on disk is an older one. */
+  readonly #unsavedFacts = new Set<string>();
+  #buckets: OpenBuckets = new Map();
+  #samples: readonly StoredSample[] = [];
+  #link: StoreLink | null = null;
+  #state: 'opening' | 'open' | 'failing' | 'closed' = 'opening';
+  #trouble: string | null = null;
+  #damaged = false;
+  #tries = 0;
+  #lastId: number | null = null;
+  #writing = false;
+  #flushQueued = false;
+  #retryTimer: NodeJS.Timeout | null = null;
+  readonly #pruneTimer: NodeJS.Timeout;
+  readonly #ready: Promise<void>;
+
+  constructor(options: StoreOptions) {
+    this.#options = { ...DEFAULTS, ...options };
+    this.#ready = within(this.#open(), this.#options.openMs, 'late').then((outcome) => {
+      if (outcome === 'late') this.#begin(this.#silence(this.#options.openMs));
+    });
+    this.#pruneTimer = setInterval(() => void this.#prune(), this.#options.pruneEveryMs);
+    this.#pruneTimer.unref();
+  }
+
+  /** Once the file is open, or known not to open; until then `get` waits too. */
+  ready(): Promise<void> {
+    return this.#ready;
+  }
+
+  trouble(): string | null {
+    return this.#trouble;
+  }
+
+  async append(event: NewEvent, epochMs: number): Promise<LandlordEvent> {
+    if (this.#lastId === null) await this.#ready;
+    const stored = toEvent(this.#nextId(), event, epochMs);
+    const committed = this.#pending.add(stored);
+    if (this.#state === 'open') this.#queueFlush();
+    else this.#pending.letGo();
+    return committed;
+  }
+
+  async query(query: EventQuery): Promise<Result<readonly LandlordEvent[]>> {
+    await this.#ready;
+    const answer = await this.#ask({ type: 'query', query });
+    const fromDisk = answer.ok ? answer.value : [];
+    const known = new Set(fromDisk.map((event) => event.id));
+    const inMemory = this.#pending.events().filter((event) => matches(event, query) && !known.has(event.id));
+    const all = [...fromDisk, ...inMemory].sort((a, b) => a.id - b.id);
+    return ok(all.slice(-limitOf(query)));
+  }
+
+  addSamples(samples: readonly StoredSample[]): void {
+    if (this.#state === 'closed') return;
+    const { open, closed } = downsample(this.#buckets, samples);
+    this.#buckets = open;
+    if (closed.length === 0) return;
+    this.#samples = [...this.#samples, ...closed].slice(-SAMPLES_MAX);
+    this.#queueFlush();
+  }
+
+  async samples(query: SampleQuery): Promise<Result<readonly StoredSample[]>> {
+    await this.#ready;
+    const answer = await this.#ask({ type: 'querySamples', query });
+    if (answer.ok) return ok(answer.value);
+    return fail('storage_failed', `The history can't be read because ${answer.error.why}.`);
+  }
+
+  async get(key: string): Promise<unknown> {
+    await this.#ready;
+    return parseFact(this.#facts.get(key));
+  }
+
+  async all(prefix: string): Promise<Readonly<Record<string, unknown>>> {
+    await this.#ready;
+    return Object.fromEntries(
+      [...this.#facts]
+        .filter(([key]) => key.startsWith(prefix))
+        .map(([key, value]) => [key, parseFact(value)]),
+    );
+  }
+
+  /** `undefined` removes the fact. A fact that could not be written holds for this run and is tried again. */
+  async set(key: string, value: unknown): Promise<Result<void>> {
+    let json: string | undefined;
+    try {
+      json = JSON.stringify(value);
+    } catch (error) {
+      return fail('bad_input', `The value of ${key} can't be stored (${messageOf(error)}).`);
+    }
+    await this.#ready;
+    if (json === undefined) this.#facts.delete(key);
+    else this.#facts.set(key, json);
+    this.#unsavedFacts.add(key);
+    const answer = await this.#ask({ type: 'setFacts', facts: [[key, json ?? null]] });
+    if (answer.ok) {
+      if (this.#facts.get(key) === json) this.#unsavedFacts.delete(key);
+      return ok(undefined);
+    }
+    return fail(
+      'storage_failed',
+      `It holds until VRAM Landlord ends, but is not stored because ${answer.error.why}; it is tried again.`,
+    );
+  }
+
+  async close(): Promise<void> {
+    if (this.#state === 'closed') return;
+    await this.#ready;
+    this.#samples = [...this.#samples, ...this.#buckets.values()];
+    this.#buckets = new Map();
+    if (this.#state === 'open') await within(this.#flush(), this.#options.answerMs, undefined);
+    this.#state = 'closed';
+    clearInterval(this.#pruneTimer);
+    if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);
+    this.#pending.letGo();
+    const link = this.#link;
+    this.#link = null;
+    if (link === null) return;
+    await within(link.request({ type: 'close' }), this.#options.answerMs, null);
+    await link.terminate();
+  }
+
+  #nextId(): number {
+    // Never opened: seconds since 1970 are above any id the file may hold, so these can stay.
+    this.#lastId = (this.#lastId ?? Math.floor(this.#options.now() / 1000)) + 1;
+    return this.#lastId;
+  }
+
+  async #open(): Promise<void> {
+    const { file, maxFileBytes, retention, workerUrl } = this.#options;
+    if (this.#link === null || this.#link.isGone) {
+      try {
+        this.#link = new StoreLink(workerUrl);
+      } catch (error) {
+        this.#failed({ damaged: false, why: `its thread can't start (${messageOf(error)})` });
+        return;
+      }
+    }
+    const damaged = this.#damaged;
+    const opened = await this.#link.request({
+      type: 'open',
+      options: { file, maxFileBytes, retention },
+      nowMs: this.#options.now(),
+      damaged,
+    });
+    if (this.#state === 'closed') return;
+    if (!opened.ok) {
+      this.#failed(opened.error);
+      return;
+    }
+    this.#opened(opened.value);
+    await this.#flush();
+  }
+
+  #opened(opened: Opened): void {
+    this.#state = 'open';
+    this.#damaged = false;
+    this.#lastId = Math.max(this.#lastId ?? 0, opened.lastId);
+    for (const [key, value] of opened.facts) {
+      if (!this.#facts.has(key) && !this.#unsavedFacts.has(key)) this.#facts.set(key, value);
+    }
+    if (opened.putAside === null) return;
+    for (const key of this.#facts.keys()) this.#unsavedFacts.add(key);
+    this.#tell(
+      `The event log was damaged. It is kept as ${opened.putAside}, and a fresh one was begun; ` +
+        'check the disk if this happens again.',
+      {},
+    );
+  }
+
+  /** One `append` of many in the same turn of the event loop is one transaction. */
+  #queueFlush(): void {
+    if (this.#flushQueued) return;
+    this.#flushQueued = true;
+    queueMicrotask(() => {
+      this.#flushQueued = false;
+      void this.#flush();
+    });
+  }
+
+  /** Writes all that waits. Ends early when a write fails. */
+  async #flush(): Promise<void> {
+    if (this.#writing) return;
+    this.#writing = true;
+    try {
+      while (this.#state === 'open') {
+        if (this.#pending.size > 0) {
+          const events = this.#pending.first(BATCH_EVENTS);
+          const written = await this.#write({ type: 'append', events: events.map(toRow) });
+          if (!written.ok) return;
+          this.#pending.committed(events, written.value);
+        } else if (this.#unsavedFacts.size > 0) {
+          const keys = [...this.#unsavedFacts];
+          const facts = keys.map((key) => [key, this.#facts.get(key) ?? null] as const);
+          if (!(await this.#write({ type: 'setFacts', facts })).ok) return;
+          for (const [key, value] of facts) {
+            if ((this.#facts.get(key) ?? null) === value) this.#unsavedFacts.delete(key);
+          }
+        } else if (this.#samples.length > 0) {
+          const samples = this.#samples;
+          if (!(await this.#write({ type: 'addSamples', samples })).ok) return;
+          this.#samples = this.#samples.filter((sample) => !samples.includes(sample));
+        } else {
+          this.#recovered();
+          return;
+        }
+      }
+    } finally {
+      this.#writing = false;
+    }
+  }
+
+  /** A write is waited for however long it takes; its callers are not kept waiting with it. */
+  async #write<Request extends StoreRequest>(
+    request: Request,
+  ): Promise<StoreResult<StoreAnswers[Request['type']]>> {
+    const link = this.#link;
+    if (link === null) return { ok: false, error: { damaged: false, why: 'it is closed' } };
+    const slow = setTimeout(() => {
+      this.#begin(this.#silence(this.#options.answerMs));
+      this.#pending.letGo();
+    }, this.#options.answerMs);
+    const result = await link.request(request);
+    clearTimeout(slow);
+    if (!result.ok) this.#failed(result.error);
+    return result;
+  }
+
+  /**
+   * For a caller who waits: answered within `answerMs`. Reading is tried also while nothing can be
+   * written, since a full disk can still be read.
+   */
+  async #ask<Request extends StoreRequest>(
+    request: Request,
+  ): Promise<StoreResult<StoreAnswers[Request['type']]>> {
+    const link = this.#link;
+    const reads = request.type === 'query' || request.type === 'querySamples';
+    if (link === null || (this.#state !== 'open' && !reads)) {
+      return { ok: false, error: { damaged: false, why: this.#trouble ?? 'it is closed' } };
+    }
+    const answer = link.request(request);
+    const result = await within(answer, this.#options.answerMs, null);
+    if (result === null) {
+      const why = this.#silence(this.#options.answerMs);
+      this.#begin(why);
+      void answer.then((late) => (late.ok ? this.#flush() : this.#failed(late.error)));
+      return { ok: false, error: { damaged: false, why } };
+    }
+    if (!result.ok && this.#state === 'open') this.#failed(result.error);
+    return result;
+  }
+
+  #silence(forMs: number): string {
+    return `the disk has not answered for ${forMs / 1000} s`;
+  }
+
+  #failed(failure: StoreFailure): void {
+    if (this.#state === 'closed') return;
+    this.#state = 'failing';
+    this.#damaged ||= failure.damaged;
+    this.#begin(failure.why);
+    this.#pending.letGo();
+    if (this.#retryTimer !== null) return;
+    const pauseMs =
+      failure.damaged && this.#tries === 0
+        ? 0
+        : this.#options.retryMs * 2 ** Math.min(this.#tries, RETRY_DOUBLINGS);
+    this.#tries += 1;
+    this.#retryTimer = setTimeout(() => {
+      this.#retryTimer = null;
+      void this.#open();
+    }, pauseMs);
+    this.#retryTimer.unref();
+  }
+
+  #begin(why: string): void {
+    const isNew = this.#trouble === null;
+    this.#trouble = why;
+    if (isNew) {
+      this.#tell(
+        `Events are not stored because ${why}. The newest are kept in memory and written once that is over.`,
+        {},
+      );
+    }
+  }
+
+  #recovered(): void {
+    this.#tries = 0;
+    if (this.#trouble === null) return;
+    this.#trouble = null;
+    const dropped = this.#pending.takeDroppedCount();
+    if (dropped > 0) {
+      this.#tell(`Events are stored again; ${dropped} older ones did not fit into memory and are lost.`, {
+        dropped,
+      });
+    }
+  }
+
+  #tell(reason: string, numbers: NewEvent['numbers']): void {
+    try {
+      this.#options.onTrouble({ kind: 'storage_failed', reason, numbers });
+    } catch {
+      // The listener's own trouble must not become the store's.
+    }
+  }
+
+  async #prune(): Promise<void> {
+    while (this.#state === 'open' && this.#link !== null) {
+      const more = await this.#link.request({ type: 'prune', nowMs: this.#options.now() });
+      if (!more.ok) this.#failed(more.error);
+      if (!more.ok || !more.value) return;
+    }
+  }
+}
+
+/** The promise's value, or `late` when it takes longer. */
+function within<T, Late>(promise: Promise<T>, limitMs: number, late: Late): Promise<T | Late> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(late), limitMs);
+    void promise.then((value) => {
+      clearTimeout(timer);
+      resolve(value);
+    });
+  });
+}
+
+function parseFact(json: string | undefined): unknown {
+  return json === undefined ? undefined : JSON.parse(json);
+}
