@@ -103,7 +103,7 @@ function table(head: readonly string[], rows: readonly string[], empty: string):
 
 function htmlPage(title: string, body: string, head = ''): string {
   return `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">${head}
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">${head}
 <title>${escapeHtml(title)}</title><style>${STYLE}</style></head>
 <body><h1>${escapeHtml(title)}</h1>
 ${body}

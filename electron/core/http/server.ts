@@ -57,6 +57,8 @@ export async function startHttpServer(options: HttpOptions): Promise<Result<Http
     logger: false,
     bodyLimit: MAX_BODY_BYTES,
     forceCloseConnections: true,
+    // A HEAD of a stream would never end.
+    exposeHeadRoutes: false,
     routerOptions: { maxParamLength: 1024 },
     frameworkErrors: (_error, _request, reply) => {
       refuse(reply, refusal(400, 'bad_input', 'The address of the request is not well formed.'));

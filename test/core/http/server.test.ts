@@ -328,6 +328,13 @@ describe('events as a list', () => {
 });
 
 describe('what is not here', () => {
+  it('a HEAD of a stream ends at once and leaves nothing open', async () => {
+    await start();
+    const before = runtime.eventListeners();
+    expect((await request(server.port, 'HEAD', '/api/stream', BEARER)).status).toBe(404);
+    expect(runtime.eventListeners()).toBe(before);
+  });
+
   it.each(['/api/turns', '/api/reservations', '/api/yield', '/v1/chat/completions', '/v1/messages'])(
     '%s answers 404 with a sentence',
     async (path) => {
