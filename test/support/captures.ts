@@ -40,7 +40,9 @@ export function splitCapture(text: string): readonly CapturePart[] {
 export type ParsedPart =
   | { readonly kind: 'gpu-csv'; readonly gpus: readonly NvidiaGpu[] }
   | { readonly kind: 'apps-csv'; readonly processes: readonly NvidiaProcess[] }
-  | { readonly kind: 'table' | 'text' | 'xml'; readonly report: NvidiaReport }
+  | { readonly kind: 'table'; readonly report: NvidiaReport }
+  | { readonly kind: 'text'; readonly report: NvidiaReport }
+  | { readonly kind: 'xml'; readonly report: NvidiaReport }
   | { readonly kind: 'rocm'; readonly report: RocmReport }
   | { readonly kind: 'amdgpu-top'; readonly cards: readonly AmdgpuTopCard[] }
   | { readonly kind: 'fdinfo'; readonly client: DrmClient | null }

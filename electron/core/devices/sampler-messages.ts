@@ -18,6 +18,8 @@ export type ToSampler =
   | { readonly type: 'start'; readonly config: SamplerConfig }
   /** Processes whose resident memory counts on devices whose memory is the system's. */
   | { readonly type: 'watch'; readonly pids: readonly number[] }
+  /** The next turn is wanted now: something is about to give memory back. */
+  | { readonly type: 'hurry' }
   | { readonly type: 'facts'; readonly id: number; readonly pids: readonly number[] }
   | { readonly type: 'find'; readonly id: number; readonly query: ServerQuery };
 

@@ -18,6 +18,8 @@ export interface Sampler {
   find(query: ServerQuery, timeoutMs?: number): Promise<Result<readonly ProcessFacts[]>>;
   /** Processes whose resident memory is to be read, on devices whose memory is the system's. */
   watch(pids: readonly number[]): void;
+  /** Takes the next reading at once, though not sooner than 80 ms after the last. */
+  hurry(): void;
 }
 
 export interface ChildSamplerOptions extends Partial<SamplerConfig> {
@@ -115,6 +117,10 @@ export class ChildSampler implements Sampler {
   watch(pids: readonly number[]): void {
     this.#watched = [...pids];
     this.#send({ type: 'watch', pids: this.#watched });
+  }
+
+  hurry(): void {
+    this.#send({ type: 'hurry' });
   }
 
   facts(pids: readonly number[], timeoutMs = ANSWER_LIMIT_MS): Promise<Result<readonly ProcessFacts[]>> {

@@ -1,0 +1,413 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { nvidiaSmiReader, type SmiRun } from '../../../electron/core/devices/nvidia-smi-reader.ts';
+import { loadNvml, type NvmlBinding, type NvmlLoad } from '../../../electron/core/devices/nvml-binding.ts';
+import {
+  cardBusyPercent,
+  cardDisplayActive,
+  cardMemory,
+  cardName,
+  cardProcesses,
+} from '../../../electron/core/devices/nvml-card.ts';
+import {
+  decodeMemoryV1,
+  decodeMemoryV2,
+  decodePciAddress,
+  decodeProcesses,
+  encodeMemoryV2Request,
+} from '../../../electron/core/devices/nvml-layout.ts';
+import { nvmlReader } from '../../../electron/core/devices/nvml-reader.ts';
+import type { CardFacts, DeviceReader, Reading } from '../../../electron/core/devices/reader.ts';
+import { readFixture } from '../../support/evidence.ts';
+import { memoryTree } from '../../support/memory-tree.ts';
+
+const GIB = 1024 ** 3;
+const NOT_AVAILABLE = 2n ** 64n - 1n;
+
+function u64(...values: readonly bigint[]): Buffer {
+  const buffer = Buffer.alloc(values.length * 8);
+  for (const [at, value] of values.entries()) buffer.writeBigUInt64LE(value, at * 8);
+  return buffer;
+}
+
+describe('NVML structs', () => {
+  it('asks for version 2 of the memory struct as nvml.h builds it', () => {
+    const request = encodeMemoryV2Request();
+    expect([request.length, request.readUInt32LE(0)]).toEqual([40, 0x02000028]);
+  });
+
+  it('reads memory of both versions at their own offsets', () => {
+    expect(decodeMemoryV2(u64(0x02000028n, 100n, 5n, 60n, 35n))).toEqual({
+      totalBytes: 100,
+      reservedBytes: 5,
+      freeBytes: 60,
+      usedBytes: 35,
+    });
+    expect(decodeMemoryV1(u64(100n, 60n, 40n))).toEqual({
+      totalBytes: 100,
+      reservedBytes: null,
+      freeBytes: 60,
+      usedBytes: 40,
+    });
+  });
+
+  it('"not available" is unknown: never 17179869184 GiB, never 0', () => {
+    expect(decodeMemoryV2(u64(0n, 100n, 0n, NOT_AVAILABLE, NOT_AVAILABLE))).toMatchObject({
+      freeBytes: null,
+      usedBytes: null,
+    });
+    expect(decodeProcesses(u64(7n, NOT_AVAILABLE, 0n), 1, 24)).toEqual([{ pid: 7, bytes: null }]);
+    expect(decodeMemoryV2(u64(0n, 100n, 0n, 0n, 101n)).usedBytes).toBeNull();
+  });
+
+  it('reads no more rows than the buffer holds', () => {
+    expect(decodeProcesses(u64(7n, 1n, 0n, 8n, 2n, 0n), 9, 24).map(({ pid }) => pid)).toEqual([7, 8]);
+  });
+
+  it('reads the PCI address from the new field, else the old', () => {
+    const info = Buffer.alloc(68);
+    info.write('0000:0A:00.0', 0);
+    expect(decodePciAddress(info)).toBe('0000:0a:00.0');
+    info.write('00000000:0B:00.0', 36);
+    expect(decodePciAddress(info)).toBe('0000:0b:00.0');
+  });
+});
+
+interface FakeNvml extends NvmlBinding {
+  readonly calls: string[];
+  codes: Record<string, number>;
+  used: bigint;
+  rows: Record<string, readonly (readonly [number, bigint])[]>;
+}
+
+function fakeNvml(): FakeNvml {
+  const answer = (fake: FakeNvml, name: string): number => {
+    fake.calls.push(name);
+    return fake.codes[name] ?? 0;
+  };
+  const fake: FakeNvml = {
+    calls: [],
+    codes: {},
+    used: 3n * BigInt(GIB),
+    rows: {},
+    init: () => answer(fake, 'init'),
+    shutdown: () => answer(fake, 'shutdown'),
+    handleByPci: (address) => ({ code: answer(fake, `handle ${address}`), handle: 1n }),
+    name: (_, out) => {
+      out.write('Fake 9000\0');
+      return answer(fake, 'name');
+    },
+    memoryV2: (_, out) => {
+      u64(0n, 8n * BigInt(GIB), 0n, 8n * BigInt(GIB) - fake.used, fake.used).copy(out);
+      return answer(fake, 'memoryV2');
+    },
+    memoryV1: (_, out) => {
+      u64(8n * BigInt(GIB), 5n * BigInt(GIB), 3n * BigInt(GIB)).copy(out);
+      return answer(fake, 'memoryV1');
+    },
+    utilization: (_, out) => {
+      out.writeUInt32LE(12, 0);
+      return answer(fake, 'utilization');
+    },
+    displayActive: (_, out) => {
+      out.writeUInt32LE(1, 0);
+      return answer(fake, 'displayActive');
+    },
+    processes: (kind, version, _, count, out) => {
+      const code = answer(fake, `${kind} v${version}`);
+      if (code !== 0) return code;
+      const rows = fake.rows[kind] ?? [];
+      const stride = version === 1 ? 16 : 24;
+      const room = count.readUInt32LE(0);
+      count.writeUInt32LE(rows.length, 0);
+      if (room < rows.length) return 7;
+      rows.forEach(([pid, bytes], at) => {
+        out.writeUInt32LE(pid, at * stride);
+        out.writeBigUInt64LE(bytes, at * stride + 8);
+      });
+      return 0;
+    },
+  };
+  return fake;
+}
+
+describe('one card through NVML', () => {
+  it('falls back to older calls where the driver lacks the newer', () => {
+    const nvml = fakeNvml();
+    nvml.codes = { memoryV2: 13, 'compute v3': 13, 'compute v2': 13, 'graphics v3': 13 };
+    nvml.rows = { compute: [[4, 10n]], graphics: [[5, 20n]] };
+    expect(cardMemory(nvml, 1n)).toMatchObject({
+      ok: true,
+      value: { totalBytes: 8 * GIB, usedBytes: 3 * GIB },
+    });
+    expect(cardProcesses(nvml, 1n)).toEqual([
+      { pid: 4, bytes: 10, type: 'C' },
+      { pid: 5, bytes: 20, type: 'G' },
+    ]);
+  });
+
+  it('not supported and not permitted are unknown, other codes are failures', () => {
+    const nvml = fakeNvml();
+    nvml.codes = { memoryV2: 3, memoryV1: 3, utilization: 3, 'compute v3': 4, 'graphics v3': 4 };
+    expect(cardMemory(nvml, 1n)).toEqual({ ok: true, value: null });
+    expect(cardBusyPercent(nvml, 1n)).toBeNull();
+    expect(cardProcesses(nvml, 1n)).toBeNull();
+    nvml.codes = { memoryV2: 15 };
+    expect(cardMemory(nvml, 1n)).toEqual({ ok: false, code: 15 });
+  });
+
+  it('a process in both lists is one, with the larger figure', () => {
+    const nvml = fakeNvml();
+    nvml.rows = { compute: [[4, 10n]], graphics: [[4, 12n]] };
+    expect(cardProcesses(nvml, 1n)).toEqual([{ pid: 4, bytes: 12, type: 'C+G' }]);
+  });
+
+  it('more processes than there was room for are asked for again', () => {
+    const nvml = fakeNvml();
+    nvml.rows = { compute: Array.from({ length: 300 }, (_, at) => [at + 1, 1n] as const) };
+    expect(cardProcesses(nvml, 1n)).toHaveLength(300);
+  });
+});
+
+const CARD: CardFacts = {
+  id: 'pci:0000:0a:00.0',
+  kind: 'nvidia',
+  name: 'NVIDIA GPU 10de:2204',
+  pciAddress: '0000:0a:00.0',
+  path: '/sys/class/drm/card0',
+  memory: 'discrete',
+  drivesDisplay: null,
+  maySuspend: false,
+  notes: [],
+};
+const NAMES = { name: (pid: number) => `p${pid}`, startTimeTicks: () => 9 };
+const STATUS = '/sys/class/drm/card0/device/power/runtime_status';
+
+function request(
+  nowMs: number,
+  open: readonly string[] = [],
+): { nowMs: number; processes: boolean; openCards: ReadonlySet<string> } {
+  return { nowMs, processes: true, openCards: new Set(open) };
+}
+
+describe('NVIDIA cards', () => {
+  const setUp = (
+    change: Partial<CardFacts> = {},
+    load?: () => NvmlLoad,
+    fallback: DeviceReader | null = null,
+  ) => {
+    const nvml = fakeNvml();
+    const files: Record<string, string> = {
+      [STATUS]: 'active\n',
+      '/proc/meminfo': 'MemTotal: 1000 kB\nMemAvailable: 400 kB\n',
+    };
+    const reader = nvmlReader(
+      memoryTree(files),
+      [{ ...CARD, ...change }],
+      load ?? (() => ({ ok: true, nvml })),
+      fallback,
+      NAMES,
+      500,
+    );
+    return { nvml, files, reader };
+  };
+
+  it('are read with their processes', async () => {
+    const { nvml, reader } = setUp();
+    nvml.rows = { compute: [[77, BigInt(GIB)]] };
+    const reading = await reader.read(request(1));
+    expect(reading.devices).toMatchObject([
+      {
+        id: CARD.id,
+        name: 'Fake 9000',
+        totalBytes: 8 * GIB,
+        usedBytes: 3 * GIB,
+        freeBytes: 5 * GIB,
+        busyPercent: 12,
+        drivesDisplay: true,
+        source: 'nvml',
+        error: null,
+      },
+    ]);
+    expect(reading.processes).toMatchObject([
+      { pid: 77, name: 'p77', startTimeTicks: 9, bytes: GIB, type: 'C' },
+    ]);
+  });
+
+  it('without memory of their own are unified: MemTotal and MemAvailable, and it is said', async () => {
+    const { nvml, reader } = setUp();
+    nvml.codes = { memoryV2: 3, memoryV1: 3 };
+    const { devices } = await reader.read(request(1));
+    expect(devices).toMatchObject([
+      { kind: 'unified', memory: 'unified', totalBytes: 1024000, freeBytes: 409600, source: 'meminfo' },
+    ]);
+    expect(devices[0]?.notes.join()).toContain('system');
+  });
+
+  it('that sleep are not touched, and NVML is shut down for them', async () => {
+    const { nvml, files, reader } = setUp();
+    await reader.read(request(1));
+    files[STATUS] = 'suspended\n';
+    nvml.calls.length = 0;
+    const { devices } = await reader.read(request(2));
+    expect(devices).toMatchObject([{ power: 'suspended', totalBytes: null, usedBytes: null, error: null }]);
+    expect(nvml.calls).toEqual(['shutdown']);
+    await reader.read(request(3));
+    expect(nvml.calls).toEqual(['shutdown']);
+  });
+
+  it('that may sleep and that nobody uses are left alone until somebody does', async () => {
+    const { nvml, reader } = setUp({ maySuspend: true });
+    await reader.read(request(1));
+    expect(nvml.calls).toEqual([]);
+    expect((await reader.read(request(2, [CARD.pciAddress]))).devices[0]?.usedBytes).toBe(3 * GIB);
+    await reader.read(request(3));
+    expect(nvml.calls.at(-1)).toBe('shutdown');
+  });
+
+  it('that fail mid-run have an error that says what to do, and are tried again from the start', async () => {
+    const { nvml, reader } = setUp();
+    await reader.read(request(0));
+    nvml.codes = { memoryV2: 15 };
+    const lost = await reader.read(request(500));
+    expect(lost.devices[0]).toMatchObject({ usedBytes: null, totalBytes: null });
+    expect(lost.devices[0]?.error).toMatch(/restart/);
+    expect(lost.troubles[0]).toMatchObject({ code: 'nvidia-gpu-lost', deviceId: CARD.id });
+    nvml.codes = {};
+    expect((await reader.read(request(900))).devices[0]?.error).not.toBeNull();
+    expect((await reader.read(request(2000))).devices[0]).toMatchObject({ usedBytes: 3 * GIB, error: null });
+  });
+
+  it('a driver that is not up at the start is not given up on', async () => {
+    const { nvml, reader } = setUp();
+    nvml.codes = { init: 9 };
+    expect((await reader.read(request(0))).troubles[0]?.code).toBe('nvidia-driver-not-running');
+    nvml.codes = {};
+    expect((await reader.read(request(100))).devices[0]?.error).toMatch(/modprobe/);
+    expect((await reader.read(request(1500))).devices[0]?.usedBytes).toBe(3 * GIB);
+  });
+
+  it('nvidia-smi stands in while NVML can’t be loaded', async () => {
+    const runs: SmiRun[] = [{ exitCode: 0, output: readFixture('devices/smi-full.xml') }];
+    const card = { ...CARD, id: 'pci:0000:17:00.0', pciAddress: '0000:17:00.0' };
+    const tree = memoryTree({});
+    const smi = nvidiaSmiReader(tree, [card], async () => runs[0] ?? { exitCode: 9, output: '' }, NAMES);
+    const { reader } = setUp(card, () => ({ ok: false, why: 'no such file' }), smi);
+    await reader.read(request(0));
+    await new Promise((resolve) => setImmediate(resolve));
+    const reading = await reader.read(request(500));
+    expect(reading.devices).toMatchObject([
+      { id: card.id, source: 'nvidia-smi', usedBytes: 3020 * 1024 ** 2, takenAtMs: 0 },
+    ]);
+    expect(reading.processes.map(({ pid, bytes }) => [pid, bytes])).toContainEqual([70, 2900 * 1024 ** 2]);
+  });
+});
+
+describe('nvidia-smi runs', () => {
+  const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+  it('a failure at boot is tried again with growing gaps and never remembered for ever', async () => {
+    let count = 0;
+    const answers: SmiRun[] = [
+      {
+        exitCode: 9,
+        output: "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.",
+      },
+      { exitCode: 9, output: '' },
+      { exitCode: 0, output: readFixture('devices/smi-full.xml') },
+    ];
+    const run = async (): Promise<SmiRun> => answers[Math.min(count++, 2)] ?? { exitCode: null, output: '' };
+    const reader = nvidiaSmiReader(memoryTree({}), [], run, NAMES);
+    const at = async (nowMs: number): Promise<Reading> => {
+      await reader.read(request(nowMs));
+      await settle();
+      return reader.read(request(nowMs));
+    };
+    expect((await at(0)).troubles[0]?.code).toBe('nvidia-driver-not-running');
+    expect(count).toBe(1);
+    await at(2000);
+    expect(count).toBe(1);
+    await at(3000);
+    expect(count).toBe(2);
+    await at(6500);
+    expect(count).toBe(2);
+    expect((await at(9500)).devices.map(({ usedBytes }) => usedBytes)).toEqual([3020 * 1024 ** 2, null]);
+  });
+
+  it('is not run at all while a card sleeps, because it would wake it', async () => {
+    let count = 0;
+    const run = async (): Promise<SmiRun> => ({ exitCode: 0, output: String(count++) });
+    const reader = nvidiaSmiReader(memoryTree({ [STATUS]: 'suspended\n' }), [CARD], run, NAMES);
+    const { devices } = await reader.read(request(0));
+    expect(devices).toMatchObject([{ power: 'suspended', error: null }]);
+    expect(count).toBe(0);
+  });
+});
+
+function hasCompiler(): boolean {
+  try {
+    execFileSync('gcc', ['--version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe('NVML through koffi', () => {
+  it('a library that is not there is an answer, not an exception', () => {
+    expect(loadNvml('libno-such-nvml.so.1')).toMatchObject({ ok: false });
+  });
+
+  it('calls a library lacks answer "function not found"', () => {
+    const loaded = loadNvml('libc.so.6');
+    if (!loaded.ok) throw new Error(loaded.why);
+    expect(loaded.nvml.init()).toBe(13);
+    expect(loaded.nvml.memoryV2(1n, Buffer.alloc(40))).toBe(13);
+  });
+
+  // With a C compiler at hand the calls go through a real library with NVML's layouts.
+  if (hasCompiler()) {
+    let folder = '';
+    beforeAll(() => {
+      folder = mkdtempSync(join(tmpdir(), 'nvml-'));
+      const source = fileURLToPath(new URL('../../fixtures/devices/stand-in-nvml.c', import.meta.url));
+      execFileSync('gcc', ['-shared', '-fPIC', '-w', '-o', join(folder, 'stand-in.so'), source]);
+    });
+    afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+    it('buffers and handles cross the boundary as the C side lays them out', () => {
+      const loaded = loadNvml(join(folder, 'stand-in.so'));
+      if (!loaded.ok) throw new Error(loaded.why);
+      const { nvml } = loaded;
+      expect(nvml.handleByPci('0000:0a:00.0').code).toBe(1);
+      expect(nvml.init()).toBe(0);
+      expect(nvml.handleByPci('0000:0b:00.0').code).toBe(6);
+      const { code, handle } = nvml.handleByPci('0000:0a:00.0');
+      expect(code).toBe(0);
+      expect(cardName(nvml, handle)).toBe('Stand-in 4000');
+      expect(cardMemory(nvml, handle)).toEqual({
+        ok: true,
+        value: {
+          totalBytes: 8 * GIB,
+          reservedBytes: 100000000,
+          freeBytes: 5000000000,
+          usedBytes: 3489934592,
+        },
+      });
+      expect(cardBusyPercent(nvml, handle)).toBe(37);
+      expect(cardDisplayActive(nvml, handle)).toBe(true);
+      const rows = cardProcesses(nvml, handle) ?? [];
+      expect(rows).toHaveLength(100);
+      expect(rows.slice(0, 3)).toEqual([
+        { pid: 500, bytes: 1000000, type: 'C+G' },
+        { pid: 501, bytes: null, type: 'C' },
+        { pid: 502, bytes: 1000002, type: 'C' },
+      ]);
+      expect(nvml.shutdown()).toBe(0);
+    });
+  }
+});
