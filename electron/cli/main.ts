@@ -15,7 +15,7 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
     return EXIT.usage;
   }
   if (name === '--version' || name === '-V') {
-    terminal.out((await import('./version.ts')).version());
+    terminal.out((await import('../core/version.ts')).version());
     return EXIT.done;
   }
   if (name === 'help' || name === '--help' || name === '-h') return help(rest[0], terminal);

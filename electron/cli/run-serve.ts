@@ -1,6 +1,7 @@
 import type { Result } from '../../shared/errors.ts';
 import { formatBytes } from '../../shared/format.ts';
 import type { LandlordState } from '../../shared/state.ts';
+import type { Runtime, RuntimeOptions } from '../core/runtime.ts';
 import type { RuntimeApi } from '../core/runtime-api.ts';
 import { type Invocation, readPort } from './arguments.ts';
 import type { Run } from './commands.ts';
@@ -9,20 +10,10 @@ import { firstSignal } from './signals.ts';
 import { plain, type Terminal } from './terminal.ts';
 import { usageError } from './usage.ts';
 
-/** A runtime that serves its page, as `startRuntime` gives it. */
-export interface ServedRuntime extends Pick<RuntimeApi, 'state' | 'onState'> {
-  /** Opens the page once. */
-  readonly openUrl: string;
-  stop(): Promise<void>;
-}
-
-export type StartRuntime = (options: {
-  readonly configPath: string | null;
-  readonly stateDir: string | null;
-  readonly port: number | null;
-}) => Promise<Result<ServedRuntime>>;
-
-const RUNTIME_MODULE: string = '../core/runtime.ts';
+/** `startRuntime`, as far as it is needed here. */
+export type StartRuntime = (
+  options: Pick<RuntimeOptions, 'configPath' | 'stateDir' | 'port'>,
+) => Promise<Result<Pick<Runtime, 'state' | 'onState' | 'openUrl' | 'stop'>>>;
 
 /** How long the first reading of devices and backends is waited for before it is told of. */
 const FIRST_LOOK_MS = 3000;
@@ -30,8 +21,8 @@ const FIRST_LOOK_MS = 3000;
 export const runServe: Run = async (invocation, terminal) => {
   // Before anything starts: a signal during the start stops what has started.
   const signal = firstSignal();
-  const loaded: { readonly startRuntime: StartRuntime } = await import(RUNTIME_MODULE);
-  return serve(invocation, terminal, loaded.startRuntime, signal);
+  const { startRuntime } = await import('../core/runtime.ts');
+  return serve(invocation, terminal, startRuntime, signal);
 };
 
 /** Starts a runtime, tells where its page is and what was found, and stops it in order on a signal. */

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { version } from '../../electron/cli/version.ts';
+import { version } from '../../electron/core/version.ts';
 import { fail, ok } from '../../shared/errors.ts';
 import { sampleModel } from '../support/fake-runtime.ts';
 import {

@@ -11,7 +11,7 @@ body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.3rem; } h2 { font-size: 1.05rem; margin-top: 2rem; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .25rem .75rem .25rem 0; vertical-align: top; border-bottom: 1px solid #8884; }
-td.figure { text-align: right; white-space: nowrap; }
+td.figure { text-align: right; } td.figure, time { white-space: nowrap; }
 meter { width: 100%; height: 1rem; } .quiet { opacity: .7; }
 `;
 
