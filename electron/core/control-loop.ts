@@ -1,0 +1,449 @@
+import type { Settings } from '../../shared/settings.ts';
+import type { Effects } from './actuators/effects.ts';
+import { Executor } from './actuators/executor.ts';
+import type { Outcome } from './actuators/operation.ts';
+import type { BackendChange, BackendSnapshot } from './backends/backend.ts';
+import type { Clock } from './clock.ts';
+import { isStale, type SampleSet } from './devices/sample.ts';
+import { decide } from './guards/decide.ts';
+import { emptyMemory, noteFreedNothing } from './guards/memory.ts';
+import type { Decision, DeviceVerdict, GuardMemory, GuardWorld } from './guards/world.ts';
+import type { Ledger } from './ledger/ledger.ts';
+import { bookingId, bookModel } from './loop/book-keeping.ts';
+import { deviceEvents, type ToldDevice } from './loop/device-events.ts';
+import type { Fleet } from './loop/fleet.ts';
+import type { Intents } from './loop/intents.ts';
+import type { Journal } from './loop/journal.ts';
+import type { LoadWatch } from './loop/load-watch.ts';
+import { Models } from './loop/models.ts';
+import { eventOf, gaveNothing } from './loop/outcome-events.ts';
+import { Sight } from './loop/sight.ts';
+import { backendEvents, modelEvents, type ToldModel } from './loop/status-events.ts';
+import type { TenantBook } from './loop/tenants.ts';
+import { WakeWatch } from './loop/wake-watch.ts';
+import type { Wishes } from './loop/wishes.ts';
+import { guardDevice, guardModel, guardWorld, limitsOf } from './loop/world.ts';
+
+export interface ControlLoopOptions {
+  readonly clock: Clock;
+  readonly ledger: Ledger;
+  readonly fleet: Fleet;
+  readonly journal: Journal;
+  readonly intents: Intents;
+  readonly tenants: TenantBook;
+  readonly loads: LoadWatch;
+  readonly effects: Effects;
+  readonly settings: Settings;
+  readonly wishes: Wishes;
+  /** Milliseconds since boot, time spent suspended included (CLOCK_BOOTTIME). */
+  readonly bootMs: () => number;
+  /** Called after each step. */
+  readonly onStep: () => void;
+  /** Called when `wishes` has changed and is to be kept. */
+  readonly onWishes: (wishes: Wishes) => void;
+}
+
+/** Without any sample the loop still looks around this often: stale must be seen as stale. */
+const IDLE_STEP_MS = 1_000;
+
+/**
+ * The one owner of mutable state:
+ *
+ *   sample │ backend event │ command │ answer ─► reconcile ─► decide (pure) ─► act ─► log ─► publish
+ *
+ * A step is synchronous from input to decision, so no two inputs interleave; what takes time is the
+ * executor's, and comes back as another input.
+ */
+export class ControlLoop {
+  readonly sight = new Sight();
+  readonly models = new Models();
+  readonly executor: Executor;
+  readonly #options: ControlLoopOptions;
+  readonly #wakeWatch: WakeWatch;
+  readonly #toldModels = new Map<string, ToldModel>();
+  readonly #toldBackends = new Map<string, BackendSnapshot['status']>();
+  readonly #toldDevices = new Map<string, ToldDevice>();
+  readonly #promised = new Set<string>();
+  readonly #waiters = new Set<() => void>();
+  readonly #outcomeListeners = new Set<(outcome: Outcome) => void>();
+  #settings: Settings;
+  #wishes: Wishes;
+  #memory: GuardMemory = emptyMemory();
+  #world: GuardWorld | null = null;
+  #verdicts: readonly DeviceVerdict[] = [];
+  #wantedFree: GuardWorld['wantedFree'] = [];
+  #drain: GuardWorld['drain'] = null;
+  #stepping = false;
+  #again = false;
+  #queued = false;
+  #timer: NodeJS.Timeout | null = null;
+  #stopped = false;
+
+  constructor(options: ControlLoopOptions) {
+    this.#options = options;
+    this.#settings = options.settings;
+    this.#wishes = options.wishes;
+    this.#wakeWatch = new WakeWatch(options.bootMs, options.clock);
+    this.executor = new Executor({
+      effects: options.effects,
+      clock: options.clock,
+      onOutcome: (outcome) => this.#outcome(outcome),
+      wake: () => this.wake(),
+      view: {
+        status: (id) => this.models.get(id)?.observed.status ?? null,
+        heldBytes: (id) => this.models.get(id)?.measuredBytes ?? null,
+        deviceOf: (id) => this.models.get(id)?.deviceId ?? null,
+        free: (id) => this.sight.free(id, options.clock.monotonicMs()),
+        undisturbed: (deviceId, modelId) => this.#undisturbed(deviceId, modelId),
+      },
+    });
+  }
+
+  get settings(): Settings {
+    return this.#settings;
+  }
+
+  get wishes(): Wishes {
+    return this.#wishes;
+  }
+
+  /** The guards' last picture of the world; null before the first step. */
+  get world(): GuardWorld | null {
+    return this.#world;
+  }
+
+  get memory(): GuardMemory {
+    return this.#memory;
+  }
+
+  verdict(deviceId: string): DeviceVerdict | null {
+    return this.#verdicts.find((verdict) => verdict.deviceId === deviceId) ?? null;
+  }
+
+  // ——— inputs ———
+
+  onSamples(set: SampleSet): void {
+    this.sight.take(set);
+    this.step();
+  }
+
+  onBackendChange(_change: BackendChange): void {
+    this.step();
+  }
+
+  setSettings(settings: Settings): void {
+    this.#settings = settings;
+    this.step();
+  }
+
+  setWishes(change: Partial<Wishes>): void {
+    this.#wishes = { ...this.#wishes, ...change };
+    this.#options.onWishes(this.#wishes);
+    this.step();
+  }
+
+  setWantedFree(wanted: GuardWorld['wantedFree']): void {
+    this.#wantedFree = wanted;
+    this.step();
+  }
+
+  setDrain(drain: GuardWorld['drain']): void {
+    this.#drain = drain;
+    this.step();
+  }
+
+  /** A load of ours is booked though its backend has not begun it yet. */
+  promise(modelId: string, promised: boolean): void {
+    if (promised) this.#promised.add(bookingId(modelId));
+    else this.#promised.delete(bookingId(modelId));
+  }
+
+  /** Another step soon; many wishes for one make one. */
+  wake(): void {
+    if (this.#queued || this.#stopped) return;
+    this.#queued = true;
+    setImmediate(() => {
+      this.#queued = false;
+      this.step();
+    });
+  }
+
+  /** Resolves after a step in which `condition` held, or false when the limit has passed or the signal came. */
+  until(condition: () => boolean, limitMs: number, signal?: AbortSignal): Promise<boolean> {
+    if (condition()) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      const done = (value: boolean): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', onAbort);
+        this.#waiters.delete(look);
+        resolve(value);
+      };
+      const look = (): void => {
+        if (condition()) done(true);
+      };
+      const onAbort = (): void => done(false);
+      const timer = setTimeout(() => done(condition()), limitMs);
+      signal?.addEventListener('abort', onAbort, { once: true });
+      this.#waiters.add(look);
+    });
+  }
+
+  /** Called with every outcome of an unload; returns its own undo. */
+  onOutcome(listener: (outcome: Outcome) => void): () => void {
+    this.#outcomeListeners.add(listener);
+    return () => this.#outcomeListeners.delete(listener);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.executor.stop();
+  }
+
+  // ——— the step ———
+
+  step(): void {
+    if (this.#stopped) return;
+    if (this.#stepping) {
+      this.#again = true;
+      return;
+    }
+    this.#stepping = true;
+    const { clock, ledger, tenants } = this.#options;
+    try {
+      this.#look();
+      this.#decide();
+      this.executor.advance();
+      tenants.look(this.sight, this.models.views(), ledger, clock.monotonicMs());
+      this.#tellDevices();
+    } finally {
+      this.#stepping = false;
+    }
+    for (const look of [...this.#waiters]) look();
+    this.#options.onStep();
+    this.#schedule();
+    if (this.#again) {
+      this.#again = false;
+      this.wake();
+    }
+  }
+
+  #look(): void {
+    const { clock, ledger, fleet, journal, loads } = this.#options;
+    const nowMs = clock.monotonicMs();
+    if (this.#wakeWatch.look())
+      journal.tell({
+        kind: 'resumed',
+        reason: 'The machine was suspended. Readings from before do not count; devices are read anew.',
+        numbers: { suspendedMs: Math.round(this.#wakeWatch.suspendedMs) },
+      });
+    this.#expireWishes(clock.epochMs());
+    for (const sample of this.sight.devices()) {
+      ledger.setLimits(sample.id, limitsOf(this.#settings, sample, null));
+      ledger.reconcile(sample.id, {
+        driverFreeBytes: sample.error === null ? sample.freeBytes : null,
+        hostAvailableBytes: sample.hostAvailableBytes,
+        totalBytes: sample.totalBytes,
+        unified: sample.memory !== 'discrete',
+        sampledAtMs: sample.takenAtMs,
+        validForMs: 3 * sample.periodMs,
+      });
+    }
+    for (const { setting, snapshot } of fleet.list()) {
+      for (const event of backendEvents(this.#toldBackends.get(snapshot.name), snapshot, setting.found))
+        journal.tell(event);
+      this.#toldBackends.set(snapshot.name, snapshot.status);
+    }
+    const views = this.models.look({
+      fleet,
+      settings: this.#settings,
+      wishes: this.#wishes,
+      sight: this.sight,
+      executor: this.executor,
+      nowMs,
+    });
+    this.#releaseGone();
+    for (const view of views) {
+      const told = this.#toldModels.get(view.id);
+      loads.look(view, told?.status, this.sight, this.models, nowMs);
+      for (const event of modelEvents(told, view, nowMs)) journal.tell(event);
+      if (told?.status !== view.status)
+        this.#toldModels.set(view.id, { status: view.status, sinceMs: nowMs });
+      if (view.status === 'loaded' && told?.status !== 'loaded') this.#noLongerMissing(view.id);
+      bookModel(ledger, view, this.#promised.has(bookingId(view.id)), nowMs);
+    }
+  }
+
+  /** A model whose backend is gone, or no longer lists it, holds nothing that we know of. */
+  #releaseGone(): void {
+    for (const booking of this.#options.ledger.bookings())
+      if (
+        booking.kind === 'model' &&
+        this.models.get(booking.name) === null &&
+        !this.#promised.has(booking.id)
+      )
+        this.#options.ledger.release(booking.id);
+    for (const id of this.#toldModels.keys()) if (this.models.get(id) === null) this.#toldModels.delete(id);
+  }
+
+  #decide(): void {
+    const { clock, ledger } = this.#options;
+    const nowMs = clock.monotonicMs();
+    const devices = this.sight.devices().flatMap((sample) => {
+      const book = ledger.book(sample.id, nowMs);
+      return book === null ? [] : [guardDevice(sample, book, this.sight.evicting(sample.id), nowMs)];
+    });
+    this.#world = guardWorld({
+      nowMs,
+      devices,
+      models: this.models
+        .views()
+        .map((view) => guardModel(view, this.sight.free(view.deviceId, nowMs).freeBytes)),
+      asleep: this.#wishes.sleep !== null,
+      settings: this.#settings,
+      resumedAtMs: this.#wakeWatch.resumedAtMs,
+      wantedFree: this.#wantedFree,
+      drain: this.#drain,
+    });
+    const result = decide(this.#world, this.#memory);
+    this.#memory = result.memory;
+    this.#verdicts = result.verdicts;
+    for (const decision of result.decisions) this.#act(decision);
+  }
+
+  #act(decision: Decision): void {
+    const { journal, intents } = this.#options;
+    if (decision.guarded === 'observe') {
+      if (this.#wishes.guards !== null && this.#wishes.guards.pausedUntilMs !== null) return;
+      const view = this.models.get(decision.modelId);
+      journal.tell({
+        kind: 'would_evict',
+        model: decision.modelId,
+        backend: decision.modelId.slice(0, decision.modelId.indexOf('/')),
+        ...(view?.deviceId == null ? {} : { deviceId: view.deviceId }),
+        reason: `Only watching, so nothing was done. ${decision.reason}`,
+        numbers: decision.numbers,
+      });
+      return;
+    }
+    if (decision.type === 'kill') {
+      this.executor.kill(decision.modelId);
+      return;
+    }
+    if (this.executor.unload(decision)) intents.note(decision);
+  }
+
+  #outcome(outcome: Outcome): void {
+    const { journal, intents } = this.#options;
+    const { operation } = outcome;
+    const event = eventOf(outcome);
+    if (event !== null) journal.tell(event);
+    if (outcome.type !== 'stuck' && outcome.type !== 'signal_refused') intents.clear(operation.modelId);
+    if (outcome.type === 'left') this.#left(outcome);
+    for (const listener of [...this.#outcomeListeners]) listener(outcome);
+  }
+
+  #left(outcome: Extract<Outcome, { type: 'left' }>): void {
+    const { clock, journal, ledger } = this.#options;
+    const { operation } = outcome;
+    ledger.release(bookingId(operation.modelId));
+    this.models.remember(operation.modelId, {
+      lastEviction: { atMs: clock.epochMs(), reason: operation.reason, freedBytes: outcome.freedBytes },
+    });
+    if (gaveNothing(outcome)) {
+      const free = this.sight.free(operation.deviceId, clock.monotonicMs()).freeBytes;
+      this.#memory = noteFreedNothing(this.#memory, operation.modelId, clock.monotonicMs(), free);
+      journal.tell({
+        kind: 'freed_nothing',
+        model: operation.modelId,
+        ...(operation.deviceId === null ? {} : { deviceId: operation.deviceId }),
+        reason: `${operation.modelId} left, but its memory did not come back. It will not be asked to leave again for that until something changes.`,
+        numbers: { freedBytes: outcome.freedBytes, freeBytes: free },
+      });
+    }
+    if (operation.cause !== 'person' && operation.cause !== 'ttl' && operation.cause !== 'batch_only')
+      this.setWishes({
+        restorable: [...this.#wishes.restorable.filter((id) => id !== operation.modelId), operation.modelId],
+      });
+  }
+
+  #noLongerMissing(id: string): void {
+    if (this.#wishes.restorable.includes(id))
+      this.setWishes({ restorable: this.#wishes.restorable.filter((other) => other !== id) });
+  }
+
+  #expireWishes(epochMs: number): void {
+    const { sleep, guards } = this.#wishes;
+    if (sleep !== null && sleep.untilMs !== null && sleep.untilMs <= epochMs) {
+      this.setWishes({ sleep: null });
+      this.#options.journal.tell({
+        kind: 'woke',
+        reason: 'Big-model sleep is over: its time is up.',
+        numbers: { asleepMs: epochMs - sleep.sinceMs },
+      });
+    }
+    if (guards !== null && guards.pausedUntilMs !== null && guards.pausedUntilMs <= epochMs) {
+      this.setWishes({ guards: { ...guards, pausedUntilMs: null } });
+      this.#options.journal.tell({
+        kind: 'guards_changed',
+        reason: 'The guards are back after their pause.',
+        numbers: {},
+      });
+    }
+  }
+
+  #tellDevices(): void {
+    const { clock, journal, ledger, tenants } = this.#options;
+    const nowMs = clock.monotonicMs();
+    const seen = new Set<string>();
+    for (const sample of this.sight.devices()) {
+      const book = ledger.book(sample.id, nowMs);
+      if (book === null) continue;
+      seen.add(sample.id);
+      const { events, told } = deviceEvents(this.#toldDevices.get(sample.id), {
+        sample,
+        book,
+        verdict: this.verdict(sample.id),
+        evictionUnderWay: this.sight.evicting(sample.id),
+        stale: isStale(sample, nowMs),
+        growth: tenants.whoGrew(sample.id),
+        nowMs,
+      });
+      this.#toldDevices.set(sample.id, told);
+      for (const event of events) journal.tell(event);
+    }
+    for (const [id, told] of this.#toldDevices) {
+      if (seen.has(id) || told.lost || !this.sight.seen) continue;
+      this.#toldDevices.set(id, { ...told, lost: true });
+      journal.tell({
+        kind: 'device_lost',
+        deviceId: id,
+        reason: `The device ${id} is gone from this machine. No guard acts on it.`,
+        numbers: {},
+      });
+    }
+  }
+
+  #undisturbed(deviceId: string | null, modelId: string): boolean {
+    if (this.executor.operations().some((other) => other.modelId !== modelId && other.deviceId === deviceId))
+      return false;
+    return !this.models
+      .views()
+      .some((view) => view.id !== modelId && view.deviceId === deviceId && view.status === 'loading');
+  }
+
+  /** The loser of a race is due at the end of its grace, not at the tick after it. */
+  #schedule(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    if (this.#stopped) return;
+    const nowMs = this.#options.clock.monotonicMs();
+    let dueMs = IDLE_STEP_MS;
+    for (const operation of this.executor.operations()) {
+      if (operation.cause !== 'race' || operation.requestedAtMs === null || operation.phase !== 'requested')
+        continue;
+      const inMs = operation.requestedAtMs + this.#settings.raceGraceMs - nowMs;
+      if (inMs > 0) dueMs = Math.min(dueMs, inMs + 1);
+    }
+    this.#timer = setTimeout(() => this.step(), dueMs);
+  }
+}

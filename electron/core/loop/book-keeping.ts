@@ -1,0 +1,46 @@
+import type { Ledger } from '../ledger/ledger.ts';
+import { holdsMemory, type ModelView } from './model-view.ts';
+
+/**
+ * A sleeping model's process lives on with its device context: 150–460 MB under CUDA, about 400
+ * under HIP (field measurements; llama.cpp issue 25570). Small, but not nothing.
+ */
+export const SLEEPING_BYTES = 400_000_000;
+
+export function bookingId(modelId: string): string {
+  return `model:${modelId}`;
+}
+
+/**
+ * Keeps the book in step with what the backends say (rule 3): a load seen is booked though nobody
+ * asked us, one that is done is committed with its measured bytes, and one that is gone is released.
+ * `promised`: booked by a load of ours that its backend has not begun yet.
+ */
+export function bookModel(ledger: Ledger, view: ModelView, promised: boolean, nowMs: number): void {
+  const id = bookingId(view.id);
+  if (!holdsMemory(view.status) || view.deviceId === null) {
+    if (!promised) ledger.release(id);
+    return;
+  }
+  const booked = ledger.booking(id);
+  if (booked !== null && booked.deviceId !== view.deviceId) ledger.release(id);
+  const asleep = view.status === 'sleeping';
+  if (ledger.booking(id) === null)
+    ledger.reserve({
+      id,
+      kind: 'model',
+      name: view.id,
+      deviceId: view.deviceId,
+      predictedBytes: asleep ? SLEEPING_BYTES : view.predictedBytes,
+      forced: true,
+      nowMs,
+    });
+  if (view.status === 'loading') {
+    if (view.predictedBytes !== null) ledger.correct(id, view.predictedBytes);
+    ledger.seen(id, view.measuredBytes);
+    return;
+  }
+  const bytes = asleep ? (view.measuredBytes ?? SLEEPING_BYTES) : view.measuredBytes;
+  if (ledger.booking(id)?.state === 'loading') ledger.commit(id, bytes, nowMs);
+  else ledger.seen(id, bytes);
+}

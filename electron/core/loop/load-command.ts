@@ -1,0 +1,246 @@
+import { fail, type LandlordError, ok, type Result } from '../../../shared/errors.ts';
+import { formatBytes, formatDuration } from '../../../shared/format.ts';
+import type { Outcome } from '../actuators/operation.ts';
+import type { Clock } from '../clock.ts';
+import type { ControlLoop } from '../control-loop.ts';
+import { planRoom } from '../guards/candidates.ts';
+import type { Denial } from '../ledger/booking.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { CommandDone } from '../runtime-api.ts';
+import { bookingId } from './book-keeping.ts';
+import type { Fleet } from './fleet.ts';
+import type { Journal } from './journal.ts';
+import type { LoadWatch } from './load-watch.ts';
+import { holdsMemory, type ModelView } from './model-view.ts';
+
+export interface CommandContext {
+  readonly loop: ControlLoop;
+  readonly fleet: Fleet;
+  readonly ledger: Ledger;
+  readonly journal: Journal;
+  readonly loads: LoadWatch;
+  readonly clock: Clock;
+}
+
+/** A 27B from a slow disk takes minutes; a load that shows nothing for longer has failed. */
+const LOAD_LIMIT_MS = 600_000;
+/** From our request until the backend says that it loads. */
+const BEGIN_LIMIT_MS = 15_000;
+const ROOM_LIMIT_MS = 60_000;
+
+/**
+ * Books, makes room if idle models can give it, then loads (rule 1: book before you build). A load
+ * that is refused, fails or is cancelled leaves no trace in the book.
+ */
+export async function loadModel(
+  context: CommandContext,
+  view: ModelView,
+  force: boolean,
+  signal: AbortSignal,
+): Promise<Result<CommandDone>> {
+  const { loop, fleet, loads, clock } = context;
+  const backend = fleet.get(view.backend);
+  if (backend === null) return fail('unknown_backend', `The backend ${view.backend} is no longer watched.`);
+  if (view.status === 'loaded' || view.status === 'sleeping')
+    return ok({
+      message: `${view.id} is ${view.status === 'sleeping' ? 'there already, asleep; it wakes with its next request' : 'loaded already'}.`,
+      models: [view.id],
+    });
+  if (view.status !== 'loading') {
+    if (loop.wishes.sleep !== null && view.big && !force)
+      return fail(
+        'big_models_asleep',
+        `Big models are asleep${loop.wishes.sleep.untilMs === null ? ' until woken' : ` until ${new Date(loop.wishes.sleep.untilMs).toLocaleTimeString()}`}, so ${view.id} was not loaded. \`landlord wake\` ends that.`,
+      );
+    await loads.predict(view, loop.models);
+    const booked = await book(context, loop.models.get(view.id) ?? view, force);
+    if (!booked.ok) return booked;
+    const asked = await backend.load(view.observed.name, signal);
+    if (!asked.ok) {
+      release(context, view.id);
+      context.journal.tell({
+        kind: 'load_failed',
+        model: view.id,
+        backend: view.backend,
+        reason: `${view.observed.name} could not be loaded: ${asked.error.message}`,
+        numbers: asked.error.numbers ?? {},
+      });
+      return asked;
+    }
+    await backend.refresh();
+  }
+  const startedAtMs = clock.monotonicMs();
+  const status = (): string => loop.models.get(view.id)?.status ?? 'unloaded';
+  const began = await loop.until(() => status() !== 'unloaded', BEGIN_LIMIT_MS, signal);
+  if (began) await loop.until(() => status() !== 'loading', LOAD_LIMIT_MS, signal);
+  loop.promise(view.id, false);
+  if (signal.aborted && status() === 'loading') return cancel(context, view);
+  const now = loop.models.get(view.id);
+  if (now?.status === 'loaded' || now?.status === 'sleeping')
+    return ok({
+      message: `${view.id} is loaded after ${formatDuration(clock.monotonicMs() - startedAtMs)}.`,
+      numbers: { predictedBytes: now.predictedBytes, measuredBytes: now.measuredBytes },
+      models: [view.id],
+    });
+  release(context, view.id);
+  if (now?.status === 'loading')
+    return fail(
+      'timed_out',
+      `${view.id} still loads after ${formatDuration(LOAD_LIMIT_MS)}; see its server's log.`,
+    );
+  return fail(
+    'backend_refused',
+    `${view.id} was not loaded: ${now?.observed.failure ?? (began ? 'its server gave it up; see its log' : 'its server accepted the load and then did nothing')}.`,
+  );
+}
+
+async function cancel(context: CommandContext, view: ModelView): Promise<Result<CommandDone>> {
+  await context.fleet.get(view.backend)?.unload(view.observed.name, AbortSignal.timeout(5_000));
+  release(context, view.id);
+  return fail('cancelled', `The load of ${view.id} was cancelled.`);
+}
+
+function release(context: CommandContext, modelId: string): void {
+  context.loop.promise(modelId, false);
+  context.ledger.release(bookingId(modelId));
+}
+
+/** One booking, after room was made where idle models can make it. */
+async function book(context: CommandContext, view: ModelView, force: boolean): Promise<Result<void>> {
+  const { loop, ledger, clock } = context;
+  if (view.deviceId === null)
+    return force
+      ? ok(undefined)
+      : fail(
+          'unknown_device',
+          `It can't be told which device ${view.id} would load on. Set \`device\` for the backend ${view.backend} in the config, or force the load.`,
+        );
+  const reserve = (forced: boolean): Result<void, Denial> => {
+    const result = ledger.reserve({
+      id: bookingId(view.id),
+      kind: 'model',
+      name: view.id,
+      deviceId: view.deviceId ?? '',
+      predictedBytes: view.predictedBytes,
+      soleBig: view.big && isSoleBig(loop, view),
+      forced,
+      nowMs: clock.monotonicMs(),
+    });
+    if (result.ok) loop.promise(view.id, true);
+    return result.ok ? ok(undefined) : result;
+  };
+  const first = reserve(force);
+  if (first.ok) return first;
+  const roomMade = await makeRoomFor(context, view, first.error);
+  const second = roomMade ? reserve(false) : first;
+  return second.ok ? second : deny(context, view, second.error);
+}
+
+function isSoleBig(loop: ControlLoop, view: ModelView): boolean {
+  return !loop.models
+    .views()
+    .some(
+      (other) =>
+        other.id !== view.id && other.deviceId === view.deviceId && other.big && holdsMemory(other.status),
+    );
+}
+
+/** Unloads idle models that the guards may touch until `denial` would no longer hold; false when they can't give enough. */
+async function makeRoomFor(context: CommandContext, view: ModelView, denial: Denial): Promise<boolean> {
+  const { loop } = context;
+  const plan = roomPlan(loop, view, denial);
+  if (plan === null || !plan.enough || plan.models.length === 0) return false;
+  const left: Promise<boolean>[] = [];
+  for (const model of plan.models) {
+    left.push(leaves(loop, model.id));
+    loop.executor.unload({
+      modelId: model.id,
+      cause: 'make_room',
+      requireIdle: true,
+      reason: `Unloading ${model.id}: ${view.id} was asked for and needs ${formatBytes(denial.requestedBytes)}, ${formatBytes(denial.freeBytes)} is free.`,
+      numbers: {
+        requestedBytes: denial.requestedBytes,
+        freeBytes: denial.freeBytes,
+        floorBytes: denial.floorBytes,
+      },
+      forModelId: view.id,
+    });
+  }
+  return (await Promise.all(left)).every(Boolean);
+}
+
+function roomPlan(loop: ControlLoop, view: ModelView, denial: Denial): ReturnType<typeof planRoom> | null {
+  const { world } = loop;
+  const device = world?.devices.find((one) => one.id === view.deviceId);
+  if (world === null || device === undefined || !device.fresh || denial.shortBytes === null) return null;
+  return planRoom(
+    { world, memory: loop.memory, leaving: new Set(), mayTouch: (model) => model.guarded === 'on' },
+    device,
+    denial.shortBytes,
+  );
+}
+
+/** True when the model's present unload ends with its memory back. */
+export function leaves(loop: ControlLoop, modelId: string): Promise<boolean> {
+  return outcomeOf(loop, modelId, ROOM_LIMIT_MS).then((outcome) => outcome?.type === 'left');
+}
+
+/** The outcome that ends a model's present unload; null when none came within the limit. */
+export function outcomeOf(loop: ControlLoop, modelId: string, limitMs: number): Promise<Outcome | null> {
+  return new Promise((resolve) => {
+    const done = (outcome: Outcome | null): void => {
+      clearTimeout(timer);
+      undo();
+      resolve(outcome);
+    };
+    const timer = setTimeout(() => done(null), limitMs);
+    const undo = loop.onOutcome((outcome) => {
+      if (
+        outcome.operation.modelId !== modelId ||
+        outcome.type === 'stuck' ||
+        outcome.type === 'signal_refused'
+      )
+        return;
+      done(outcome);
+    });
+  });
+}
+
+/** Rule 4: the denial with its numbers, and what would have to go. */
+function deny(context: CommandContext, view: ModelView, denial: Denial): Result<never> {
+  const plan = roomPlan(context.loop, view, denial);
+  const busy = context.loop.models
+    .views()
+    .filter(
+      (other) =>
+        other.deviceId === view.deviceId && other.status === 'loaded' && other.observed.busy !== false,
+    );
+  const advice =
+    plan?.enough === true
+      ? ` ${plan.models.map((model) => model.id).join(' and ')} would have to go first.`
+      : busy.length > 0
+        ? ` ${busy.map((other) => other.id).join(' and ')} ${busy.length === 1 ? 'is' : 'are'} in use.`
+        : '';
+  const error: LandlordError = {
+    code: 'vram_denied',
+    message: denial.message + advice,
+    numbers: {
+      capBytes: denial.capBytes,
+      bookedBytes: denial.bookedBytes,
+      requestedBytes: denial.requestedBytes,
+      freeBytes: denial.freeBytes,
+      floorBytes: denial.floorBytes,
+      outstandingBytes: denial.outstandingBytes,
+      shortBytes: denial.shortBytes,
+    },
+  };
+  context.journal.tell({
+    kind: 'denied',
+    model: view.id,
+    backend: view.backend,
+    ...(view.deviceId === null ? {} : { deviceId: view.deviceId }),
+    reason: error.message,
+    numbers: error.numbers ?? {},
+  });
+  return { ok: false, error };
+}

@@ -1,0 +1,133 @@
+import type { ModelStatus } from '../../../shared/state.ts';
+import { type LoadMeasurement, measureStep } from './measure.ts';
+import { holdsMemory, type ModelView } from './model-view.ts';
+import type { Models } from './models.ts';
+import type { Sight } from './sight.ts';
+
+export interface Forecast {
+  readonly bytes: number;
+  /** `measured before`, `your figure`, `weights only`. */
+  readonly source: string;
+}
+
+/** Where predictions come from and measurements go to. */
+export interface Forecaster {
+  /** null: nobody can say. */
+  predict(view: ModelView): Promise<Forecast | null>;
+  /** A settled measurement of a loaded model, for the next prediction of the same model and flags. */
+  learn(view: ModelView, bytes: number): void;
+}
+
+/** A per-process figure is taken as settled once it has stood this long after the load. */
+const LEARN_AFTER_MS = 5_000;
+/** Learned again only when it differs by this share: allocators breathe. */
+const LEARN_SHARE = 0.02;
+
+/** Follows each model's loads: what is predicted for it, and what it then really took. */
+export class LoadWatch {
+  readonly #forecaster: Forecaster;
+  readonly #wake: () => void;
+  readonly #asked = new Map<string, string>();
+  readonly #measuring = new Map<string, LoadMeasurement>();
+  readonly #learned = new Map<string, number>();
+
+  constructor(forecaster: Forecaster, wake: () => void) {
+    this.#forecaster = forecaster;
+    this.#wake = wake;
+  }
+
+  look(view: ModelView, before: ModelStatus | undefined, sight: Sight, models: Models, nowMs: number): void {
+    this.#ask(view, models);
+    if (view.status === 'loading' && before !== 'loading') this.#begin(view, before, sight, models, nowMs);
+    this.#measure(view, sight, models, nowMs);
+    if (
+      view.status === 'loaded' &&
+      view.measuredBytes !== null &&
+      nowMs - view.observed.sinceMs > LEARN_AFTER_MS
+    )
+      this.#learn(view, view.measuredBytes);
+  }
+
+  /** Asks for a prediction once per set of flags; the answer comes with a later step. */
+  #ask(view: ModelView, models: Models): void {
+    const key = JSON.stringify([view.observed.args, view.observed.modelPath]);
+    if (this.#asked.get(view.id) === key) return;
+    this.#asked.set(view.id, key);
+    void this.predict(view, models);
+  }
+
+  /** Predicts now, for a load that is about to be asked for. */
+  async predict(view: ModelView, models: Models): Promise<Forecast | null> {
+    const forecast = await this.#forecaster.predict(view);
+    models.remember(view.id, {
+      predictedBytes: forecast?.bytes ?? null,
+      predictionSource: forecast?.source ?? null,
+    });
+    if (forecast !== null) this.#wake();
+    return forecast;
+  }
+
+  /** Settings or figures have changed: every prediction is asked for anew. */
+  forget(): void {
+    this.#asked.clear();
+  }
+
+  #begin(
+    view: ModelView,
+    before: ModelStatus | undefined,
+    sight: Sight,
+    models: Models,
+    nowMs: number,
+  ): void {
+    const { freeBytes } = sight.free(view.deviceId, nowMs);
+    models.remember(view.id, { freeAtLoadBytes: freeBytes, settledBytes: null });
+    this.#measuring.delete(view.id);
+    // A load seen half-way has already taken an unknown part.
+    if (before === undefined || freeBytes === null || view.deviceId === null) return;
+    this.#measuring.set(view.id, {
+      modelId: view.id,
+      deviceId: view.deviceId,
+      freeBeforeBytes: freeBytes,
+      loadedAtMs: null,
+      lastFreeBytes: null,
+      lastSampleAtMs: null,
+      steadySamples: 0,
+    });
+  }
+
+  #measure(view: ModelView, sight: Sight, models: Models, nowMs: number): void {
+    const measurement = this.#measuring.get(view.id);
+    if (measurement === undefined) return;
+    const others = models
+      .views()
+      .some(
+        (other) =>
+          other.id !== view.id &&
+          other.deviceId === measurement.deviceId &&
+          (other.status === 'loading' || other.status === 'stopping'),
+      );
+    if (!holdsMemory(view.status) || view.status === 'stopping' || others) {
+      this.#measuring.delete(view.id);
+      return;
+    }
+    const started =
+      view.status === 'loaded' && measurement.loadedAtMs === null
+        ? { ...measurement, loadedAtMs: nowMs }
+        : measurement;
+    const step = measureStep(started, sight.free(view.deviceId, nowMs));
+    if (step.type === 'go on') {
+      this.#measuring.set(view.id, step.measurement);
+      return;
+    }
+    this.#measuring.delete(view.id);
+    models.remember(view.id, { settledBytes: step.bytes });
+    if (view.measuredBytes === null) this.#learn(view, step.bytes);
+  }
+
+  #learn(view: ModelView, bytes: number): void {
+    const last = this.#learned.get(view.id);
+    if (last !== undefined && Math.abs(last - bytes) <= last * LEARN_SHARE) return;
+    this.#learned.set(view.id, bytes);
+    this.#forecaster.learn(view, bytes);
+  }
+}

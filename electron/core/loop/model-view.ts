@@ -1,0 +1,190 @@
+import { byName, matchesName, type Settings } from '../../../shared/settings.ts';
+import type { Operation } from '../actuators/operation.ts';
+import type { BackendSnapshot, ObservedModel } from '../backends/backend.ts';
+import type { DeviceSample, ProcessMemory } from '../devices/sample.ts';
+
+/** What the loop itself knows of a model between two looks at its backend. */
+export interface ModelMemo {
+  readonly predictedBytes: number | null;
+  /** Where the prediction came from, in words: `measured before`, `your figure`, `weights only`. */
+  readonly predictionSource: string | null;
+  /** Settled difference of the device over its last load; used where the driver does not tell per process. */
+  readonly settledBytes: number | null;
+  /** The driver's free figure when its load began. */
+  readonly freeAtLoadBytes: number | null;
+  readonly lastEviction: {
+    readonly atMs: number;
+    readonly reason: string;
+    readonly freedBytes: number | null;
+  } | null;
+}
+
+export const EMPTY_MEMO: ModelMemo = {
+  predictedBytes: null,
+  predictionSource: null,
+  settledBytes: null,
+  freeAtLoadBytes: null,
+  lastEviction: null,
+};
+
+/** One model with everything the guards, the ledger and the window need of it. */
+export interface ModelView {
+  readonly id: string;
+  readonly backend: string;
+  readonly observed: ObservedModel;
+  readonly status: ObservedModel['status'];
+  readonly deviceId: string | null;
+  readonly big: boolean;
+  readonly small: boolean;
+  readonly pinned: boolean;
+  readonly batchOnly: boolean;
+  readonly ttlMs: number | null;
+  readonly predictedBytes: number | null;
+  readonly measuredBytes: number | null;
+  readonly guarded: 'on' | 'observe';
+  readonly operation: Operation | null;
+  readonly memo: ModelMemo;
+}
+
+export interface ModelViewInput {
+  readonly snapshot: BackendSnapshot;
+  readonly model: ObservedModel;
+  readonly settings: Settings;
+  readonly memo: ModelMemo;
+  readonly operation: Operation | null;
+  /** A person's pin or unpin, which wins over the config; undefined: none. */
+  readonly pinnedByPerson: boolean | undefined;
+  readonly guarded: 'on' | 'observe';
+  readonly deviceId: string | null;
+  readonly processes: readonly ProcessMemory[];
+}
+
+export function modelId(backend: string, name: string): string {
+  return `${backend}/${name}`;
+}
+
+export function viewModel(input: ModelViewInput): ModelView {
+  const { model, settings, memo } = input;
+  const id = modelId(input.snapshot.name, model.name);
+  const small = matchesName(settings.small, id);
+  const measuredBytes = measured(input);
+  const predictedBytes = memo.predictedBytes;
+  return {
+    id,
+    backend: input.snapshot.name,
+    observed: model,
+    status:
+      input.operation !== null && input.operation.phase !== 'confirming' && holdsMemory(model.status)
+        ? 'stopping'
+        : model.status,
+    deviceId: input.deviceId,
+    small,
+    big: isBig(settings, id, small, measuredBytes ?? predictedBytes ?? model.reportedBytes),
+    pinned: input.pinnedByPerson ?? matchesName(settings.pinned, id),
+    batchOnly: matchesName(settings.batchOnly, id),
+    ttlMs: byName(settings.ttlMs, id) ?? null,
+    predictedBytes,
+    measuredBytes,
+    guarded: input.guarded,
+    operation: input.operation,
+    memo,
+  };
+}
+
+/** Whether a model in this status has, or may have, bytes on the device. */
+export function holdsMemory(status: ObservedModel['status']): boolean {
+  return status === 'loading' || status === 'loaded' || status === 'sleeping' || status === 'stopping';
+}
+
+/** Design §1: big = not on the allow-list, and footprint unknown or at least `big.atLeast`; or named. */
+export function isBig(settings: Settings, id: string, small: boolean, bytes: number | null): boolean {
+  if (small) return false;
+  if ('names' in settings.big) return matchesName(settings.big.names, id);
+  return bytes === null || bytes >= settings.big.atLeastBytes;
+}
+
+/**
+ * Bytes by the driver's own per-process figure where it has one, else the settled difference of the
+ * device over its load. While it loads or sleeps the settled figure does not hold, so it is unknown.
+ */
+function measured(input: ModelViewInput): number | null {
+  const { model, deviceId, memo } = input;
+  if (!holdsMemory(model.status)) return null;
+  const identity = model.process;
+  if (identity !== null && deviceId !== null) {
+    const mine = input.processes.filter((use) => use.pid === identity.pid && use.deviceId === deviceId);
+    const known = mine.filter((use) => use.bytes !== null);
+    if (known.length > 0) return known.reduce((sum, use) => sum + (use.bytes ?? 0), 0);
+  }
+  if (model.status !== 'loaded') return null;
+  return model.reportedBytes ?? memo.settledBytes;
+}
+
+/**
+ * The device a backend's models live on: set in the config, else where its process was seen, else
+ * the machine's largest discrete card, else its only device. A model started with no GPU layers is
+ * in system memory whatever the card.
+ */
+export function deviceOf(
+  model: ObservedModel,
+  configured: string | null,
+  devices: readonly DeviceSample[],
+  processes: readonly ProcessMemory[],
+): string | null {
+  if (configured !== null) return configured;
+  if (devices.length === 0) return null;
+  if (runsOnCpu(model.args)) return devices.find((device) => device.id === 'system')?.id ?? onlyOne(devices);
+  const identity = model.process;
+  if (identity !== null) {
+    const seen = processes
+      .filter((use) => use.pid === identity.pid && (use.bytes ?? 0) > 0)
+      .sort((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0))[0];
+    if (seen !== undefined) return seen.deviceId;
+  }
+  const cards = devices.filter((device) => device.memory === 'discrete' || device.kind === 'simulated');
+  const largest = [...cards].sort((a, b) => (b.totalBytes ?? 0) - (a.totalBytes ?? 0))[0];
+  return largest?.id ?? onlyOne(devices);
+}
+
+function onlyOne(devices: readonly DeviceSample[]): string | null {
+  const unified = devices.find((device) => device.memory === 'unified');
+  return unified?.id ?? (devices.length === 1 ? (devices[0]?.id ?? null) : null);
+}
+
+const LAYER_FLAGS = new Set(['-ngl', '--gpu-layers', '--n-gpu-layers']);
+const DEVICE_FLAGS = new Set(['-dev', '--device']);
+
+/** llama.cpp flags (common/arg.cpp) that keep every layer off the GPU. */
+export function runsOnCpu(args: readonly string[] | null): boolean {
+  if (args === null) return false;
+  return args.some((flag, index) => {
+    const value = args[index + 1];
+    return (LAYER_FLAGS.has(flag) && value === '0') || (DEVICE_FLAGS.has(flag) && value === 'none');
+  });
+}
+
+export interface GuardsOverride {
+  /** null: no choice for all, only for single backends. */
+  readonly mode: 'on' | 'observe' | null;
+  /** Epoch ms at which a pause ends; null: not paused. */
+  readonly pausedUntilMs: number | null;
+  readonly perBackend: Readonly<Record<string, 'on' | 'observe'>>;
+}
+
+/**
+ * Whether the guards act on a backend's models. A person's choice for that backend wins, then a
+ * person's choice for all, then the backend's own setting, then the config's, then: on for those
+ * named in the config, observe for those found by themselves. A pause stops everything.
+ */
+export function guardsFor(
+  backend: { readonly name: string; readonly guards: 'on' | 'observe' | null; readonly found: boolean },
+  settings: Settings,
+  override: GuardsOverride | null,
+): 'on' | 'observe' {
+  if (override !== null && override.pausedUntilMs !== null) return 'observe';
+  const chosen = override?.perBackend[backend.name];
+  if (chosen !== undefined) return chosen;
+  if (override?.mode === 'observe') return 'observe';
+  if (override?.mode === 'on') return 'on';
+  return backend.guards ?? settings.guards ?? (backend.found ? 'observe' : 'on');
+}

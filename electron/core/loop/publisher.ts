@@ -1,0 +1,91 @@
+import type { LandlordState } from '../../../shared/state.ts';
+import type { Clock } from '../clock.ts';
+import type { ControlLoop } from '../control-loop.ts';
+import { leavesAt } from '../guards/leaves-at.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Fleet } from './fleet.ts';
+import { guardsFor } from './model-view.ts';
+import { backendState, deviceState, isoClock, landlordState, modelState, policyState } from './state.ts';
+import type { TenantBook } from './tenants.ts';
+
+export interface PublisherOptions {
+  readonly loop: ControlLoop;
+  readonly fleet: Fleet;
+  readonly ledger: Ledger;
+  readonly tenants: TenantBook;
+  readonly clock: Clock;
+  readonly version: string;
+  /** What a person should know first, beyond what the loop sees. */
+  readonly notices: () => LandlordState['notices'];
+}
+
+/** The state others read: built when somebody looks, and told to those who listen after each step. */
+export class Publisher {
+  readonly #options: PublisherOptions;
+  readonly #listeners = new Set<(state: LandlordState) => void>();
+  #revision = 0;
+  #built: LandlordState | null = null;
+
+  constructor(options: PublisherOptions) {
+    this.#options = options;
+  }
+
+  state(): LandlordState {
+    this.#built ??= this.#build();
+    return this.#built;
+  }
+
+  onState(listener: (state: LandlordState) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Something may have changed. */
+  stepped(): void {
+    this.#revision += 1;
+    this.#built = null;
+    if (this.#listeners.size === 0) return;
+    const state = this.state();
+    for (const listener of this.#listeners) listener(state);
+  }
+
+  #build(): LandlordState {
+    const { loop, fleet, ledger, tenants, clock, version } = this.#options;
+    const nowMs = clock.monotonicMs();
+    const epochMs = clock.epochMs();
+    const iso = isoClock(epochMs, nowMs);
+    const { settings, wishes, world } = loop;
+    const guardModels = new Map(world?.models.map((model) => [model.id, model]));
+    return landlordState({
+      revision: this.#revision,
+      at: new Date(epochMs).toISOString(),
+      version,
+      devices: loop.sight.devices().flatMap((sample) => {
+        const book = ledger.book(sample.id, nowMs);
+        return book === null
+          ? []
+          : [deviceState(sample, book, loop.verdict(sample.id), loop.sight.evicting(sample.id), nowMs, iso)];
+      }),
+      tenants: tenants.list(),
+      models: loop.models.views().map((view) => {
+        const guard = guardModels.get(view.id);
+        return modelState(view, guard === undefined || world === null ? null : leavesAt(guard, world), iso);
+      }),
+      backends: fleet
+        .list()
+        .map(({ setting, snapshot }) =>
+          backendState(snapshot, guardsFor(setting, settings, wishes.guards), setting.found, iso),
+        ),
+      asleep:
+        wishes.sleep === null
+          ? null
+          : {
+              since: new Date(wishes.sleep.sinceMs).toISOString(),
+              until: wishes.sleep.untilMs === null ? null : new Date(wishes.sleep.untilMs).toISOString(),
+            },
+      policy: policyState(settings, wishes.guards),
+      notices: this.#options.notices(),
+      restorable: wishes.restorable,
+    });
+  }
+}

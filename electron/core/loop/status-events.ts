@@ -1,0 +1,100 @@
+import type { NewEvent } from '../../../shared/events.ts';
+import { formatBytes, formatDuration } from '../../../shared/format.ts';
+import type { BackendSnapshot } from '../backends/backend.ts';
+import type { ModelView } from './model-view.ts';
+
+/** What of a model was told last. */
+export interface ToldModel {
+  readonly status: ModelView['status'];
+  readonly sinceMs: number;
+}
+
+/**
+ * The events that follow from a model's status having changed. The first look at a model says
+ * nothing: what was so before we watched is no news.
+ */
+export function modelEvents(
+  before: ToldModel | undefined,
+  view: ModelView,
+  nowMs: number,
+): readonly NewEvent[] {
+  if (before === undefined || before.status === view.status) return [];
+  const name = view.observed.name;
+  const base = {
+    model: view.id,
+    backend: view.backend,
+    ...(view.deviceId === null ? {} : { deviceId: view.deviceId }),
+  };
+  switch (view.status) {
+    case 'loading':
+      return [
+        {
+          ...base,
+          kind: 'loading',
+          reason: `${name} is loading; ${view.predictedBytes === null ? 'its size is not known yet' : `${formatBytes(view.predictedBytes)} predicted`}.`,
+          numbers: { predictedBytes: view.predictedBytes },
+        },
+      ];
+    case 'loaded': {
+      if (before.status === 'sleeping') return [];
+      const tookMs = before.status === 'loading' ? nowMs - before.sinceMs : null;
+      return [
+        {
+          ...base,
+          kind: 'loaded',
+          reason: `${name} is loaded${tookMs === null ? '' : ` after ${formatDuration(tookMs)}`}.`,
+          numbers: { predictedBytes: view.predictedBytes, measuredBytes: view.measuredBytes, tookMs },
+        },
+      ];
+    }
+    case 'failed':
+      return [
+        {
+          ...base,
+          kind: before.status === 'loading' ? 'load_failed' : 'model_crashed',
+          reason: `${name} ${before.status === 'loading' ? 'could not be loaded' : 'ended by itself'}${
+            view.observed.failure === null ? '.' : `: ${view.observed.failure}`
+          }`,
+          numbers: { predictedBytes: view.predictedBytes },
+        },
+      ];
+    case 'unloaded':
+      // Our own unloads tell themselves when their memory is back.
+      if (before.status === 'stopping' || view.operation !== null) return [];
+      return [{ ...base, kind: 'unloaded', reason: `${name} was unloaded by its server.`, numbers: {} }];
+    default:
+      return [];
+  }
+}
+
+export function backendEvents(
+  before: BackendSnapshot['status'] | undefined,
+  snapshot: BackendSnapshot,
+  found: boolean,
+): readonly NewEvent[] {
+  if (before === snapshot.status) return [];
+  const base = { backend: snapshot.name, numbers: { models: snapshot.models.length } };
+  if (snapshot.status === 'up') {
+    const reason = `${snapshot.name} answers at ${snapshot.url}: ${snapshot.models.length} ${snapshot.models.length === 1 ? 'model' : 'models'}.`;
+    if (before === undefined || before === 'unknown')
+      return [
+        {
+          ...base,
+          kind: found ? 'backend_found' : 'backend_up',
+          reason: found
+            ? `${reason} It was found by itself and is only watched until you turn the guards on for it.`
+            : reason,
+        },
+      ];
+    return [{ ...base, kind: 'backend_up', reason: `${reason} It was away.` }];
+  }
+  if (snapshot.status === 'down' && before !== undefined)
+    return [
+      {
+        ...base,
+        kind: 'backend_down',
+        reason: `${snapshot.name} does not answer at ${snapshot.url}${snapshot.error === null ? '.' : `: ${snapshot.error}`}`,
+      },
+    ];
+  return [];
+}

@@ -1,0 +1,67 @@
+import type { TenantState } from '../../../shared/state.ts';
+import type { EventStore } from '../events/event-store.ts';
+import { attribute } from '../ledger/attribution.ts';
+import { type GrowthMemory, growthSentence, look, mostGrown, noGrowth } from '../ledger/growth.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { holdsMemory, type ModelView } from './model-view.ts';
+import type { Sight } from './sight.ts';
+
+/** Who grew is asked over this long: a breach is told after 5 s, and what caused it began before. */
+const GROWTH_WINDOW_MS = 30_000;
+
+/** Who holds what on each device, as of the last look, and who has been growing. */
+export class TenantBook {
+  #tenants: readonly TenantState[] = [];
+  readonly #growth = new Map<string, GrowthMemory>();
+  #lookedAtMs = 0;
+
+  look(sight: Sight, views: readonly ModelView[], ledger: Ledger, nowMs: number): void {
+    const processes = sight.processes(nowMs);
+    const models = views
+      .filter((view) => holdsMemory(view.observed.status))
+      .map((view) => ({
+        id: view.id,
+        deviceId: view.deviceId,
+        processes: view.observed.process === null ? [] : [view.observed.process],
+        predictedBytes: view.predictedBytes,
+        measuredBytes: view.measuredBytes,
+      }));
+    this.#tenants = sight.devices().flatMap((sample) => {
+      const tenants = attribute({ sample, processes, models, bookings: ledger.bookedOn(sample.id) });
+      this.#growth.set(sample.id, look(this.#growth.get(sample.id) ?? noGrowth(), tenants, nowMs));
+      return tenants;
+    });
+    this.#lookedAtMs = nowMs;
+  }
+
+  list(): readonly TenantState[] {
+    return this.#tenants;
+  }
+
+  /** `firefox grew by 0.9 GB`; null: nobody stands out. */
+  whoGrew(deviceId: string): string | null {
+    const memory = this.#growth.get(deviceId);
+    return memory === undefined
+      ? null
+      : growthSentence(mostGrown(memory, this.#lookedAtMs, GROWTH_WINDOW_MS));
+  }
+
+  /** Bytes by tenant, for the history chart. */
+  record(sight: Sight, store: EventStore, epochMs: number): void {
+    store.addSamples(
+      sight.devices().map((sample) => ({
+        atMs: epochMs,
+        deviceId: sample.id,
+        totalBytes: sample.totalBytes,
+        usedBytes: sample.usedBytes,
+        freeBytes: sample.freeBytes,
+        gttUsedBytes: sample.gttUsedBytes,
+        tenants: Object.fromEntries(
+          this.#tenants
+            .filter((tenant) => tenant.deviceId === sample.id)
+            .map((tenant) => [tenant.id, tenant.measuredBytes]),
+        ),
+      })),
+    );
+  }
+}

@@ -1,0 +1,73 @@
+import type { EventStore } from '../events/event-store.ts';
+import type { GuardsOverride } from './model-view.ts';
+
+/** Big-model sleep; epoch milliseconds, so that it outlives a restart. */
+export interface Sleep {
+  readonly sinceMs: number;
+  /** null: until woken. */
+  readonly untilMs: number | null;
+}
+
+/** What people have asked for and what must outlive a restart: pins, sleep, the guards' mode, what `restore` would load. */
+export interface Wishes {
+  readonly pins: Readonly<Record<string, boolean>>;
+  readonly sleep: Sleep | null;
+  readonly guards: GuardsOverride | null;
+  readonly restorable: readonly string[];
+}
+
+export const NO_WISHES: Wishes = { pins: {}, sleep: null, guards: null, restorable: [] };
+
+const KEY = 'wishes';
+
+/** Reads what an earlier run kept. Anything that is not of the right shape is left out, never guessed. */
+export async function readWishes(store: EventStore): Promise<Wishes> {
+  return parseWishes(await store.get(KEY));
+}
+
+export function parseWishes(value: unknown): Wishes {
+  if (!isRecord(value)) return NO_WISHES;
+  return {
+    pins: isRecord(value.pins) ? booleans(value.pins) : {},
+    sleep: parseSleep(value.sleep),
+    guards: parseGuards(value.guards),
+    restorable: Array.isArray(value.restorable)
+      ? value.restorable.filter((id): id is string => typeof id === 'string')
+      : [],
+  };
+}
+
+/** Keeps them; resolves when they are on disk. A disk that takes nothing is told by the store itself. */
+export async function writeWishes(store: EventStore, wishes: Wishes): Promise<void> {
+  await store.set(KEY, wishes);
+}
+
+function parseSleep(value: unknown): Sleep | null {
+  if (!isRecord(value) || typeof value.sinceMs !== 'number') return null;
+  return { sinceMs: value.sinceMs, untilMs: typeof value.untilMs === 'number' ? value.untilMs : null };
+}
+
+function parseGuards(value: unknown): GuardsOverride | null {
+  if (!isRecord(value)) return null;
+  const mode = value.mode;
+  if (mode !== 'on' && mode !== 'observe' && mode !== null) return null;
+  const perBackend: Record<string, 'on' | 'observe'> = {};
+  if (isRecord(value.perBackend))
+    for (const [name, chosen] of Object.entries(value.perBackend))
+      if (chosen === 'on' || chosen === 'observe') perBackend[name] = chosen;
+  return {
+    mode,
+    pausedUntilMs: typeof value.pausedUntilMs === 'number' ? value.pausedUntilMs : null,
+    perBackend,
+  };
+}
+
+function booleans(value: Readonly<Record<string, unknown>>): Record<string, boolean> {
+  return Object.fromEntries(
+    Object.entries(value).filter((entry): entry is [string, boolean] => typeof entry[1] === 'boolean'),
+  );
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,103 @@
+import { resolveFloor, resolveSize, type Settings } from '../../../shared/settings.ts';
+import { type DeviceSample, isStale } from '../devices/sample.ts';
+import type { GuardDevice, GuardModel, GuardPolicy, GuardWorld } from '../guards/world.ts';
+import type { DeviceBook, DeviceLimits } from '../ledger/booking.ts';
+import type { ModelView } from './model-view.ts';
+
+/** A floor breach of a second is a window being resized; five seconds are not (rule 13, wire facts 11). */
+const BREACH_MS = 5_000;
+const MIN_RESIDENCY_MS = 60_000;
+
+export function policyOf(settings: Settings): GuardPolicy {
+  return {
+    idleMs: settings.idleMs,
+    raceGraceMs: settings.raceGraceMs,
+    maxBig: settings.maxBig,
+    race: settings.race,
+    breachMs: BREACH_MS,
+    minResidencyMs: MIN_RESIDENCY_MS,
+  };
+}
+
+/** Cap and floors of one device under the settings; null where its total is unknown. */
+export function limitsOf(
+  settings: Settings,
+  sample: DeviceSample,
+  learnedFloorBytes: number | null,
+): DeviceLimits {
+  const own = settings.devices?.find(
+    (device) =>
+      ('path' in device && sample.id === device.path) ||
+      (device.kind === sample.kind && device.floor !== undefined),
+  )?.floor;
+  return {
+    totalBytes: sample.totalBytes,
+    capBytes: resolveSize(settings.cap, sample.totalBytes),
+    ...resolveFloor(own ?? settings.floor, sample.totalBytes, learnedFloorBytes),
+  };
+}
+
+export function guardDevice(
+  sample: DeviceSample,
+  book: DeviceBook,
+  evictionUnderWay: boolean | null,
+  nowMs: number,
+): GuardDevice {
+  return {
+    id: sample.id,
+    unified: sample.memory !== 'discrete',
+    fresh: !isStale(sample, nowMs) && sample.freeBytes !== null,
+    totalBytes: sample.totalBytes,
+    freeBytes: sample.freeBytes,
+    floorBytes: book.floorBytes,
+    hardFloorBytes: book.hardFloorBytes,
+    capBytes: book.capBytes,
+    bookedBytes: book.bookedBytes,
+    outstandingBytes: book.outstandingBytes,
+    evictionUnderWay,
+    sampledAtMs: sample.takenAtMs,
+  };
+}
+
+export function guardModel(view: ModelView, freeNowBytes: number | null): GuardModel {
+  const { observed, operation, memo } = view;
+  const grownBytes =
+    view.status === 'loading' && memo.freeAtLoadBytes !== null && freeNowBytes !== null
+      ? Math.max(0, memo.freeAtLoadBytes - freeNowBytes)
+      : null;
+  return {
+    id: view.id,
+    backend: view.backend,
+    deviceId: view.deviceId,
+    status: view.status,
+    statusSinceMs: observed.sinceMs,
+    busy: observed.busy,
+    lastUsedAtMs: observed.lastBusyAtMs,
+    big: view.big,
+    small: view.small,
+    pinned: view.pinned,
+    batchOnly: view.batchOnly,
+    ttlMs: view.ttlMs,
+    bytes: view.measuredBytes ?? view.predictedBytes,
+    predictedBytes: view.predictedBytes,
+    seenBytes: view.status === 'loading' ? (view.measuredBytes ?? grownBytes) : view.measuredBytes,
+    unloadRequestedAtMs: operation?.requestedAtMs ?? null,
+    signalable: operation?.signalable ?? null,
+    turnClass: null,
+    guarded: view.guarded,
+  };
+}
+
+export function guardWorld(input: {
+  readonly nowMs: number;
+  readonly devices: readonly GuardDevice[];
+  readonly models: readonly GuardModel[];
+  readonly asleep: boolean;
+  readonly settings: Settings;
+  readonly resumedAtMs: number | null;
+  readonly wantedFree: GuardWorld['wantedFree'];
+  readonly drain: GuardWorld['drain'];
+}): GuardWorld {
+  const { settings, ...rest } = input;
+  return { ...rest, policy: policyOf(settings) };
+}

@@ -1,0 +1,317 @@
+import { homedir, uptime } from 'node:os';
+import { fail, ok, type Result } from '../../shared/errors.ts';
+import type { LandlordEvent } from '../../shared/events.ts';
+import type { BackendSetting, Settings } from '../../shared/settings.ts';
+import type { LandlordState } from '../../shared/state.ts';
+import { discoverBackends, USUAL_PORTS } from './backends/discovery.ts';
+import { llamaCppBackend } from './backends/llama-cpp-router.ts';
+import { type Clock, systemClock } from './clock.ts';
+import { ControlLoop } from './control-loop.ts';
+import { ChildSampler } from './devices/sampler.ts';
+import { SqliteStore } from './events/sqlite-store.ts';
+import { systemLog } from './events/syslog.ts';
+import { startHttpServer } from './http/server.ts';
+import { Ledger } from './ledger/ledger.ts';
+import { runCommand } from './loop/commands.ts';
+import { realEffects } from './loop/effects.ts';
+import { Fleet } from './loop/fleet.ts';
+import { durableForecaster } from './loop/forecaster.ts';
+import { Intents } from './loop/intents.ts';
+import { Journal } from './loop/journal.ts';
+import { LoadWatch } from './loop/load-watch.ts';
+import { Publisher } from './loop/publisher.ts';
+import { TenantBook } from './loop/tenants.ts';
+import { readWishes, writeWishes } from './loop/wishes.ts';
+import type { Command, CommandDone, EventQuery, RuntimeApi } from './runtime-api.ts';
+import { readInChild } from './settings/config-reader.ts';
+import { SettingsFile } from './settings/settings-file.ts';
+import { ensureStateDir } from './state-dir/ensure-state-dir.ts';
+import { type LandlordPaths, resolvePaths } from './state-dir/paths.ts';
+import { acquireRuntimeLock } from './state-dir/runtime-lock.ts';
+import { loadOrCreateToken } from './state-dir/token.ts';
+import { version } from './version.ts';
+
+export interface RuntimeOptions {
+  /** null: the user's own config. */
+  readonly configPath: string | null;
+  /** Moves every file but the config; null: the user's own state folder. */
+  readonly stateDir: string | null;
+  /** null: the config's `server.port`; 0: any free one. */
+  readonly port: number | null;
+  readonly clock?: Clock;
+  /** Where backends are looked for when the config names none; empty: nowhere. */
+  readonly discoverPorts?: readonly number[];
+  /** The built page. */
+  readonly pageDir?: string | null;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+}
+
+export interface Runtime extends RuntimeApi {
+  /** `http://127.0.0.1:7781` */
+  readonly url: string;
+  /** Opens the page once; a new one each time it is read. */
+  readonly openUrl: string;
+  /** Ends everything that was started, in order; backends that are not ours are left alone. */
+  stop(): Promise<void>;
+}
+
+const DISCOVER_EVERY_MS = 30_000;
+const RECORD_EVERY_MS = 10_000;
+const PAGE_DIR = new URL('../../out/renderer', import.meta.url).pathname;
+
+/**
+ * The composition root: everything that makes up VRAM Landlord, without a shell around it.
+ *
+ * Errors: `already_running` (another runtime of this user, or the port), `storage_failed`, `not_permitted`.
+ */
+export async function startRuntime(options: RuntimeOptions): Promise<Result<Runtime>> {
+  const clock = options.clock ?? systemClock;
+  const env = options.env ?? process.env;
+  const paths = resolvePaths({
+    env,
+    home: homedir(),
+    cwd: process.cwd(),
+    stateDir: options.stateDir ?? undefined,
+    config: options.configPath ?? undefined,
+  });
+  const uid = process.geteuid?.() ?? null;
+  const ready = await ensureStateDir(paths.stateDir, uid);
+  if (!ready.ok) return ready;
+  const lock = await acquireRuntimeLock(paths, {
+    pid: process.pid,
+    startedAt: new Date(clock.epochMs()).toISOString(),
+    version: version(),
+  });
+  if (!lock.ok) return lock;
+  const token = await loadOrCreateToken(paths.tokenFile, uid);
+  if (!token.ok) {
+    await lock.value.release();
+    return token;
+  }
+  const box = await assemble(options, clock, env, paths);
+  const { settings } = box.loop;
+  const http = await startHttpServer({
+    api: box.api,
+    port: options.port ?? settings.server.port,
+    token: token.value.token,
+    apiKey: settings.server.apiKeyEnv === null ? null : (env[settings.server.apiKeyEnv] ?? null),
+    pageDir: options.pageDir === undefined ? PAGE_DIR : options.pageDir,
+    version: version(),
+    clock,
+  });
+  if (!http.ok) {
+    await box.stop();
+    await lock.value.release();
+    return http;
+  }
+  const published = await lock.value.publish(http.value.url);
+  if (!published.ok)
+    box.journal.tell({ kind: 'storage_failed', reason: published.error.message, numbers: {} });
+  for (const note of [...ready.value.notes, ...token.value.notes])
+    box.journal.tell({ kind: 'config_loaded', reason: note, numbers: {} });
+  box.journal.tell({
+    kind: 'started',
+    reason: `VRAM Landlord ${version()} is running at ${http.value.url}.`,
+    numbers: { pid: process.pid, port: http.value.port },
+  });
+  return ok({
+    ...box.api,
+    url: http.value.url,
+    get openUrl() {
+      return http.value.openUrl();
+    },
+    async stop() {
+      box.journal.tell({ kind: 'stopped', reason: 'VRAM Landlord was asked to stop.', numbers: {} });
+      await http.value.stop();
+      await box.stop();
+      await lock.value.release();
+    },
+  });
+}
+
+interface Box {
+  readonly api: RuntimeApi;
+  readonly loop: ControlLoop;
+  readonly journal: Journal;
+  stop(): Promise<void>;
+}
+
+async function assemble(
+  options: RuntimeOptions,
+  clock: Clock,
+  env: Readonly<Record<string, string | undefined>>,
+  paths: LandlordPaths,
+): Promise<Box> {
+  let tellTrouble: (event: Parameters<Journal['tell']>[0]) => void = () => {};
+  const store = new SqliteStore({
+    file: paths.databaseFile,
+    now: clock.epochMs,
+    onTrouble: (event) => tellTrouble(event),
+  });
+  const journal = new Journal(store, clock, systemLog());
+  tellTrouble = (event) => journal.tell(event);
+
+  const settingsFile = new SettingsFile({
+    paths,
+    home: homedir(),
+    reader: readInChild(process.execPath),
+    now: clock.epochMs,
+    onSettings: (next) => void apply(next),
+    onEvent: (event) => journal.tell(event),
+  });
+  const { settings } = await settingsFile.start();
+  const ledger = new Ledger();
+  const tenants = new TenantBook();
+  let sampler = newSampler(settings, clock, paths);
+  const fleet = new Fleet(
+    (setting) => makeBackend(setting, clock, env, () => sampler),
+    (change) => loop.onBackendChange(change),
+  );
+  const loads = new LoadWatch(await durableForecaster(store, () => loop.settings), () => loop.wake());
+  const intents = new Intents(store);
+  const loop: ControlLoop = new ControlLoop({
+    clock,
+    ledger,
+    fleet,
+    journal,
+    intents,
+    tenants,
+    loads,
+    settings,
+    wishes: await readWishes(store),
+    effects: realEffects(fleet, () => sampler),
+    bootMs: () => uptime() * 1000,
+    onStep: () => publisher.stepped(),
+    onWishes: (wishes) => void writeWishes(store, wishes),
+  });
+  const publisher = new Publisher({
+    loop,
+    fleet,
+    ledger,
+    tenants,
+    clock,
+    version: version(),
+    notices: () => noticesOf(settingsFile, store, fleet, loop),
+  });
+  for (const event of await intents.takeOpen()) journal.tell(event);
+
+  let found: readonly BackendSetting[] = [];
+  const watchBackends = (): Promise<void> => fleet.set(loop.settings.backends ?? found);
+  const discover = async (): Promise<void> => {
+    if (loop.settings.backends !== null) return;
+    const now = await discoverBackends(options.discoverPorts ?? USUAL_PORTS, new Set());
+    // One that went away stays watched, as down: it is most likely being restarted.
+    found = [...found, ...now.filter((setting) => !found.some((known) => known.url === setting.url))];
+    await watchBackends();
+  };
+  const watchPids = (): void => {
+    const pids = loop.models.views().flatMap((view) => view.observed.process?.pid ?? []);
+    const key = pids.join();
+    if (key === watchedPids) return;
+    watchedPids = key;
+    sampler.watch(pids);
+  };
+  let watchedPids = '';
+  const startSampler = (): void =>
+    sampler.start((set) => {
+      loop.onSamples(set);
+      watchPids();
+    });
+  const apply = async (next: Settings): Promise<void> => {
+    const before = loop.settings;
+    loads.forget();
+    loop.setSettings(next);
+    if (JSON.stringify(next.devices) !== JSON.stringify(before.devices)) {
+      const old = sampler;
+      sampler = newSampler(next, clock, paths);
+      watchedPids = '';
+      startSampler();
+      await old.stop();
+    }
+    await watchBackends();
+    await discover();
+  };
+  startSampler();
+  await watchBackends();
+  void discover();
+  const discoverTimer = setInterval(() => void discover(), DISCOVER_EVERY_MS);
+  const recordTimer = setInterval(() => tenants.record(loop.sight, store, clock.epochMs()), RECORD_EVERY_MS);
+
+  const stopping = new AbortController();
+  const api: RuntimeApi = {
+    state: () => publisher.state(),
+    onState: (listener) => publisher.onState(listener),
+    onEvent: (listener: (event: LandlordEvent) => void) => journal.onEvent(listener),
+    events: (query: EventQuery) => store.query(query),
+    command(command: Command, signal?: AbortSignal): Promise<Result<CommandDone>> {
+      if (stopping.signal.aborted)
+        return Promise.resolve(fail('cancelled', 'VRAM Landlord is being stopped.'));
+      const context = { loop, fleet, ledger, journal, loads, clock };
+      const either = signal === undefined ? stopping.signal : AbortSignal.any([signal, stopping.signal]);
+      return runCommand(context, command, either);
+    },
+  };
+  return {
+    api,
+    loop,
+    journal,
+    async stop() {
+      stopping.abort();
+      clearInterval(discoverTimer);
+      clearInterval(recordTimer);
+      loop.stop();
+      await settingsFile.stop();
+      await Promise.all([fleet.stop(), sampler.stop()]);
+      await journal.flushed();
+      await store.close();
+    },
+  };
+}
+
+function newSampler(settings: Settings, clock: Clock, paths: LandlordPaths): ChildSampler {
+  return new ChildSampler({ devices: settings.devices, clock, compileCacheDir: `${paths.stateDir}/cache` });
+}
+
+function makeBackend(
+  setting: BackendSetting,
+  clock: Clock,
+  env: Readonly<Record<string, string | undefined>>,
+  sampler: () => ChildSampler,
+): ReturnType<typeof llamaCppBackend> | null {
+  if (setting.kind !== 'llama.cpp' || setting.url === null) return null;
+  return llamaCppBackend({
+    name: setting.name,
+    url: setting.url,
+    clock,
+    apiKey: setting.apiKeyEnv === null ? null : (env[setting.apiKeyEnv] ?? null),
+    inspector: {
+      find: async (query) => valueOr(await sampler().find(query)),
+      facts: async (pids) => valueOr(await sampler().facts(pids)),
+    },
+  });
+}
+
+/** A sampler that does not answer knows of no process: nothing is proven then, and nothing signalled. */
+function valueOr<T>(result: Result<readonly T[]>): readonly T[] {
+  return result.ok ? result.value : [];
+}
+
+function noticesOf(
+  settingsFile: SettingsFile,
+  store: SqliteStore,
+  fleet: Fleet,
+  loop: ControlLoop,
+): LandlordState['notices'] {
+  const notices: LandlordState['notices'][number][] = [];
+  const { rejection } = settingsFile.status();
+  if (rejection !== null) notices.push({ severity: 'error', text: rejection.message });
+  const trouble = store.trouble();
+  if (trouble !== null) notices.push({ severity: 'error', text: trouble });
+  for (const one of loop.sight.troubles()) notices.push({ severity: 'warning', text: one.message });
+  for (const setting of fleet.unsupported())
+    notices.push({
+      severity: 'warning',
+      text: `The backend ${setting.name} is of kind ${setting.kind}, which can't be watched yet; its memory counts as foreign.`,
+    });
+  return notices;
+}
