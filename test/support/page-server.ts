@@ -25,7 +25,8 @@ export interface Answer {
 export interface PageServer {
   readonly url: string;
   readonly posted: readonly Posted[];
-  show(scenario: Scenario): void;
+  /** Goes over to another scenario, and marks its arrival with an event of the returned id. */
+  show(scenario: Scenario): number;
   sendState(state: LandlordState): void;
   sendEvent(event: LandlordEvent): void;
   /** How the next posts to a path are answered; 200 otherwise. */
@@ -39,6 +40,7 @@ export interface PageServer {
 export async function startPageServer(first: Scenario): Promise<PageServer> {
   let scenario = first;
   let refusal: number | null = null;
+  let shown = 0;
   const streams = new Set<ServerResponse>();
   const posted: Posted[] = [];
   const answers = new Map<string, Answer>();
@@ -98,8 +100,13 @@ export async function startPageServer(first: Scenario): Promise<PageServer> {
     url: `http://127.0.0.1:${address.port}/`,
     posted,
     show(next) {
-      scenario = next;
-      broadcast(frame('state', next.state));
+      shown += 1;
+      const id = 1_000_000 + shown;
+      scenario = { ...next, state: { ...next.state, revision: 1_000_000 + shown } };
+      broadcast(frame('state', scenario.state));
+      const { at } = next.state;
+      broadcast(frame('event', { id, at, kind: 'resumed', reason: `Scenario ${shown}.`, numbers: {} }));
+      return id;
     },
     sendState: (state) => broadcast(frame('state', state)),
     sendEvent: (event) => broadcast(frame('event', event)),

@@ -1,0 +1,419 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { launchBrowser } from '../support/browser.ts';
+import { type PageServer, pageDir, startPageServer } from '../support/page-server.ts';
+import { loadState, stateNames } from '../support/states.ts';
+
+let browser: Browser;
+let server: PageServer | null = null;
+let context: BrowserContext | null = null;
+/** Whatever the page complained about; every test ends with none. */
+const complaints: string[] = [];
+
+beforeAll(async () => {
+  browser = await launchBrowser();
+});
+afterAll(async () => {
+  await browser?.close();
+});
+afterEach(async () => {
+  await context?.close();
+  await server?.close();
+  context = null;
+  server = null;
+  expect(complaints.splice(0)).toEqual([]);
+});
+
+interface View {
+  readonly width?: number;
+  readonly height?: number;
+  readonly colorScheme?: 'light' | 'dark';
+}
+
+async function open(
+  name: string,
+  view: View = {},
+): Promise<{ readonly page: Page; readonly server: PageServer }> {
+  server = await startPageServer(loadState(name, Date.now()));
+  context = await browser.newContext({
+    viewport: { width: view.width ?? 1100, height: view.height ?? 720 },
+    colorScheme: view.colorScheme ?? 'light',
+    reducedMotion: 'reduce',
+  });
+  const page = await context.newPage();
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('console', (message) => {
+    // A refused request is part of some tests; what the page itself says is not.
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+      complaints.push(message.text());
+  });
+  await page.goto(server.url);
+  await page.locator('.connection.live').waitFor();
+  return { page, server };
+}
+
+/** Goes over to another state on the open page: much quicker than to open it anew. */
+async function show(page: Page, over: PageServer, name: string): Promise<void> {
+  const id = over.show(loadState(name, Date.now()));
+  await page.locator(`[data-event="${id}"]`).waitFor();
+}
+
+const SIZES = [
+  { width: 1100, height: 720 },
+  { width: 420, height: 720 },
+] as const;
+
+describe('page: what it says', () => {
+  it('puts a sentence first, then who holds what', async () => {
+    const { page } = await open('fine');
+    expect(await page.locator('.sentence').textContent()).toMatch(
+      /^Room for a 16\sGB model\. The desktop keeps 4\sGB\.$/,
+    );
+    expect(await page.locator('.device .facts').textContent()).toMatch(
+      /Radeon AI PRO R9700.*34\.2 GB in all.*drives this display.*13\.5 GB in use.*read \d/,
+    );
+    const keys = await page.locator('.keys li:not(.spoken)').allTextContents();
+    expect(keys.map((key) => key.trim())).toEqual([
+      'Desktop 1.7 GB firefox 800 MB, kwin_wayland 600 MB, 4 more',
+      'bge-m3 1.2 GB',
+      'pipeline-9b 10.6 GB',
+      'free 20.7 GB',
+    ]);
+  });
+
+  it.each([
+    ['threatened', '.device.warning', /Only 3\.2\sGB free/],
+    ['critical', '.device.critical', /The driver is moving graphics memory/],
+    ['stale', '.device.stale', /has not answered/],
+    ['no-gpu', '.device', /No GPU here/],
+  ])('%s', async (name, card, words) => {
+    const { page } = await open(name);
+    expect(await page.locator(`${card} .sentence`).textContent()).toMatch(words);
+  });
+
+  it('helps whoever has no model server yet', async () => {
+    const { page } = await open('empty');
+    expect(await page.locator('.empty pre').first().textContent()).toContain('llama-server');
+  });
+});
+
+describe('page: the budget bar is drawn to scale', () => {
+  it.each(['fine', 'after-eviction', 'critical', 'many-models', 'two-devices'])('%s', async (name) => {
+    const { page } = await open(name);
+    const { state } = loadState(name);
+    const cards = page.locator('.device');
+    expect(await cards.count()).toBe(state.devices.length);
+    for (const [index, device] of state.devices.entries()) {
+      const card = cards.nth(index);
+      const bar = await card.locator('.bar').boundingBox();
+      const floor = await card.locator('.mark.floor').boundingBox();
+      if (bar === null || floor === null) throw new Error('the bar and its floor are drawn');
+      const total = device.totalBytes ?? 0;
+      const floorAt = bar.x + bar.width * (1 - (device.floorBytes ?? 0) / total);
+      expect(Math.abs(floor.x + floor.width / 2 - floorAt)).toBeLessThan(1.5);
+
+      const boxes = await card.locator('.segment').evaluateAll((nodes) =>
+        nodes.map((node) => {
+          const { left, right } = node.getBoundingClientRect();
+          return { left, right };
+        }),
+      );
+      let reached = bar.x;
+      for (const box of boxes) {
+        expect(Math.abs(box.left - reached)).toBeLessThan(0.7);
+        reached = box.right;
+      }
+      expect(reached).toBeLessThanOrEqual(bar.x + bar.width + 0.7);
+      // What is left of the bar is what would be free once all is loaded.
+      const freeShare = ((device.freeBytes ?? 0) - device.outstandingBytes) / total;
+      expect(Math.abs((bar.x + bar.width - reached) / bar.width - freeShare)).toBeLessThan(0.01);
+    }
+  });
+
+  it.each(SIZES)('no label meets another, at $width px', async (size) => {
+    const { page, server } = await open('fine', size);
+    for (const name of ['fine', 'after-eviction', 'critical', 'two-devices', 'many-models', 'no-gpu']) {
+      await show(page, server, name);
+      const overlaps = await page.evaluate(() => {
+        const visible = [
+          ...document.querySelectorAll('.mark-line span, .segment b, .sentence, .device .facts, .keys li'),
+        ].filter(
+          (node) => node.getBoundingClientRect().width > 1 && getComputedStyle(node).display !== 'none',
+        );
+        const found: string[] = [];
+        for (const [index, a] of visible.entries()) {
+          for (const b of visible.slice(index + 1)) {
+            if (a.contains(b) || b.contains(a)) continue;
+            const [p, q] = [a.getBoundingClientRect(), b.getBoundingClientRect()];
+            const apart =
+              p.right <= q.left + 1 ||
+              q.right <= p.left + 1 ||
+              p.bottom <= q.top + 1 ||
+              q.bottom <= p.top + 1;
+            if (!apart) found.push(`${a.textContent} | ${b.textContent}`);
+          }
+        }
+        return found;
+      });
+      expect(overlaps, name).toEqual([]);
+    }
+  });
+});
+
+describe('page: what a person can do', () => {
+  it('loads, unloads and pins by name', async () => {
+    const { page, server } = await open('fine');
+    await page.getByRole('button', { name: 'Load qwen-27b' }).click();
+    await page.getByRole('button', { name: 'Unload bge-m3', exact: true }).click();
+    await page.getByRole('button', { name: 'Pin vision-8b' }).click();
+    await expect
+      .poll(() => server.posted)
+      .toEqual([
+        { path: '/api/models/router%2Fqwen-27b/load', body: { force: false } },
+        { path: '/api/models/router%2Fbge-m3/unload', body: { force: false } },
+        { path: '/api/models/router%2Fvision-8b/pin', body: {} },
+      ]);
+  });
+
+  it('asks before a request is cut off; keeping it is the answer of Enter and of Escape', async () => {
+    const { page, server } = await open('fine');
+    const unload = page.getByRole('button', { name: 'Unload pipeline-9b' });
+    const question = page.getByRole('alertdialog');
+    for (const key of ['Enter', 'Escape']) {
+      await unload.click();
+      await question.waitFor();
+      await page.keyboard.press(key);
+      await question.waitFor({ state: 'detached' });
+    }
+    expect(server.posted).toEqual([]);
+    await unload.click();
+    await question.getByRole('button', { name: 'Unload anyway' }).click();
+    await expect
+      .poll(() => server.posted)
+      .toEqual([{ path: '/api/models/router%2Fpipeline-9b/unload', body: { force: true } }]);
+  });
+
+  it('shows a denial with its numbers, and loads anyway when told to', async () => {
+    const { page, server } = await open('threatened');
+    const path = '/api/models/router%2Fvision-8b/load';
+    const message =
+      'vision-8b needs 6.4 GB, and 3.2 GB is free with 4 GB kept for the desktop: 7.2 GB would have to go.';
+    const numbers = { requestedBytes: 6.4e9, freeBytes: 3.2e9, floorBytes: 4e9, shortBytes: null };
+    server.answer(path, { status: 503, body: { error: { code: 'vram_denied', message, numbers } } });
+    await page.getByRole('button', { name: 'Load vision-8b' }).click();
+    const refusal = page.getByRole('alert');
+    await refusal.waitFor();
+    expect(await refusal.textContent()).toContain(message);
+    const figures = await refusal.locator('dl div').allTextContents();
+    expect(figures).toEqual(['asked for6.4 GB', 'free3.2 GB', 'floor4 GB', 'short ofunknown']);
+    server.answer(path, { status: 200, body: { message: 'Loaded.' } });
+    await refusal.getByRole('button', { name: 'Load anyway' }).click();
+    await expect
+      .poll(() => server.posted.map((entry) => entry.body))
+      .toEqual([{ force: false }, { force: true }]);
+    await refusal.waitFor({ state: 'detached' });
+  });
+
+  it('cancels a load, takes back an eviction and restores', async () => {
+    const { page, server } = await open('after-eviction');
+    await page.getByRole('button', { name: 'Cancel loading qwen-27b' }).click();
+    await page.getByRole('button', { name: 'Load vision-8b again' }).click();
+    await page.getByRole('button', { name: 'Load again what made room: vision-8b' }).click();
+    await expect
+      .poll(() => server.posted.map((entry) => entry.path))
+      .toEqual([
+        '/api/models/router%2Fqwen-27b/unload',
+        '/api/models/router%2Fvision-8b/load',
+        '/api/restore',
+      ]);
+  });
+
+  it('sets the guards and the sleep of big models, and shows what the runtime then says', async () => {
+    const { page, server } = await open('fine');
+    const observe = page.getByRole('radio', { name: 'Observe' });
+    await page.getByText('Observe', { exact: true }).click();
+    await page.getByText('Pause', { exact: true }).click();
+    await page.getByRole('button', { name: 'Big models: awake' }).click();
+    await expect
+      .poll(() => server.posted)
+      .toEqual([
+        { path: '/api/guards', body: { mode: 'observe', backend: null } },
+        { path: '/api/guards', body: { mode: 'pause', backend: null, for: 1_800_000 } },
+        { path: '/api/sleep', body: {} },
+      ]);
+    // A read-only copy: the control shows what is, not what was asked for.
+    expect(await observe.isChecked()).toBe(false);
+    const { state } = loadState('fine', Date.now());
+    server.sendState({
+      ...state,
+      revision: state.revision + 1,
+      policy: { ...state.policy, guards: 'observe' },
+      asleep: { since: state.at, until: null },
+    });
+    await expect.poll(() => observe.isChecked()).toBe(true);
+    await page.getByRole('button', { name: 'Big models: asleep' }).click();
+    await expect.poll(() => server.posted.at(-1)?.path).toBe('/api/wake');
+  });
+
+  it('turns the guards on for a server that was found', async () => {
+    const { page, server } = await open('found-backend');
+    await page.getByRole('button', { name: 'Turn the guards on for router-8080' }).click();
+    await expect
+      .poll(() => server.posted)
+      .toEqual([{ path: '/api/guards', body: { mode: 'on', backend: 'router-8080' } }]);
+  });
+
+  it('can be reached by keyboard alone, each control with a name', async () => {
+    const { page } = await open('found-backend');
+    const names: string[] = [];
+    for (let step = 0; step < 40; step += 1) {
+      await page.keyboard.press('Tab');
+      const name = await page.evaluate(() => {
+        const node = document.activeElement;
+        if (node === null || node === document.body) return null;
+        return (
+          node.getAttribute('aria-label') ?? node.closest('label')?.textContent ?? node.textContent ?? ''
+        );
+      });
+      if (name === null) break;
+      names.push(name.trim());
+    }
+    expect(names).toEqual([
+      'Observe',
+      'Big models: awake',
+      'Turn the guards on for router-8080',
+      'Pin mixtral-small: the guards never unload it',
+      'Unload mixtral-small',
+      'Pin vision-8b: the guards never unload it',
+      'Load vision-8b',
+    ]);
+  });
+});
+
+describe('page: it is live', () => {
+  it('follows each snapshot, and drops one that comes late', async () => {
+    const { page, server } = await open('fine');
+    const next = loadState('threatened', Date.now()).state;
+    const { revision } = loadState('fine').state;
+    server.sendState({ ...next, revision: revision + 2 });
+    await expect.poll(() => page.locator('.sentence').textContent()).toMatch(/Only 3\.2/);
+    server.sendState({ ...loadState('fine', Date.now()).state, revision: revision + 1 });
+    server.sendEvent({
+      id: 9001,
+      at: new Date().toISOString(),
+      kind: 'denied',
+      reason: 'Refused a load.',
+      numbers: {},
+    });
+    await page.locator('[data-event="9001"]').waitFor();
+    expect(await page.locator('.sentence').textContent()).toMatch(/Only 3\.2/);
+  });
+
+  it('touches nothing on the page when a reading says nothing new', async () => {
+    const { page, server } = await open('many-models');
+    const { state } = loadState('many-models', Date.now());
+    await page.evaluate(() => {
+      const seen = { count: 0 };
+      Object.assign(globalThis, { seen });
+      new MutationObserver((records) => {
+        const real = records.filter((record) => {
+          const node = record.target instanceof Element ? record.target : record.target.parentElement;
+          return node?.closest('.facts') === null;
+        });
+        seen.count += real.length;
+      }).observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
+    });
+    for (let tick = 1; tick <= 20; tick += 1) {
+      server.sendState({
+        ...state,
+        revision: state.revision + tick,
+        at: new Date().toISOString(),
+        devices: state.devices.map((device) => ({
+          ...device,
+          sampledAt: new Date().toISOString(),
+          busyPercent: tick,
+        })),
+      });
+    }
+    server.sendEvent({ id: 9002, at: new Date().toISOString(), kind: 'woke', reason: 'Awake.', numbers: {} });
+    await page.locator('[data-event="9002"]').waitFor();
+    // One row was added, and the twelfth made room for it.
+    expect(await page.evaluate(() => Reflect.get(globalThis, 'seen').count)).toBeLessThanOrEqual(2);
+  });
+
+  it('shows a lost connection with its age and what was known, and comes back by itself', async () => {
+    const { page, server } = await open('fine');
+    server.cut(503);
+    await page.locator('.connection.lost').waitFor();
+    expect(await page.locator('.connection').textContent()).toMatch(/^Connection lost .* ago$/);
+    expect(await page.locator('.sentence').textContent()).toMatch(/^Room for/);
+    expect(await page.locator('.content').evaluate((node) => getComputedStyle(node).opacity)).not.toBe('1');
+    server.restore();
+    await page.locator('.connection.live').waitFor({ timeout: 15_000 });
+    expect(await page.locator('.content').evaluate((node) => getComputedStyle(node).opacity)).toBe('1');
+  });
+
+  it('says how to get in again when it may not read any more', async () => {
+    const { page, server } = await open('fine');
+    server.cut(401);
+    await page.locator('.connection.locked').waitFor();
+    expect(await page.getByText('npx landlord open').isVisible()).toBe(true);
+  });
+});
+
+describe('page: it fits', () => {
+  it('no state scrolls sideways, in both sizes and themes', async () => {
+    const { page, server } = await open('fine');
+    for (const size of SIZES) {
+      await page.setViewportSize(size);
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme });
+        for (const name of stateNames) {
+          await show(page, server, name);
+          const { scroll, client } = await page.evaluate(() => ({
+            scroll: document.documentElement.scrollWidth,
+            client: document.documentElement.clientWidth,
+          }));
+          expect(scroll, `${name} ${size.width} ${colorScheme}`).toBeLessThanOrEqual(client);
+        }
+      }
+    }
+  });
+
+  it.each(SIZES)(
+    'the first glance needs no scrolling at $width px: sentence, bar, keys and models',
+    async (size) => {
+      const { page, server } = await open('fine', size);
+      for (const name of ['fine', 'threatened', 'critical', 'after-eviction', 'stale', 'no-gpu']) {
+        await show(page, server, name);
+        for (const part of ['.sentence', '.bar', '.keys', '.model']) {
+          const box = await page.locator(part).first().boundingBox();
+          expect((box?.y ?? 0) + (box?.height ?? 9999), `${name} ${part}`).toBeLessThanOrEqual(size.height);
+        }
+      }
+    },
+  );
+
+  it('follows the system between light and dark', async () => {
+    const { page } = await open('fine');
+    const background = (): Promise<string> =>
+      page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    expect(await background()).toBe('rgb(246, 245, 242)');
+    await page.emulateMedia({ colorScheme: 'dark' });
+    expect(await background()).toBe('rgb(23, 24, 26)');
+  });
+
+  it('weighs under 250 kB, compressed', () => {
+    const files = readdirSync(pageDir, { recursive: true, encoding: 'utf8' }).map((file) =>
+      join(pageDir, file),
+    );
+    const bytes = files
+      .filter((file) => statSync(file).isFile())
+      .reduce((sum, file) => sum + gzipSync(readFileSync(file)).length, 0);
+    expect(bytes).toBeGreaterThan(20_000);
+    expect(bytes).toBeLessThan(250_000);
+  });
+});
