@@ -24,8 +24,10 @@ export interface StoreOptions {
   readonly onTrouble: (event: NewEvent) => void;
   readonly maxFileBytes?: number;
   readonly retention?: Retention;
-  /** How long an append or a question may wait for the disk before it is answered from memory. */
+  /** How long `append` and `set` may wait for the disk before they are answered without it. */
   readonly answerMs?: number;
+  /** A disk that is silent for this long is told as trouble; a busy one may take seconds. */
+  readonly silentMs?: number;
   /** How long the first opening may take before questions are answered without the file. */
   readonly openMs?: number;
   /** First pause before a new try; each further one doubles, up to 16 times this. */
@@ -39,6 +41,7 @@ const DEFAULTS = {
   maxFileBytes: 512 * 2 ** 20,
   retention: DEFAULT_RETENTION,
   answerMs: 2000,
+  silentMs: 15_000,
   openMs: 5000,
   retryMs: 1000,
   pruneEveryMs: 600_000,
@@ -281,18 +284,20 @@ export class SqliteStore implements EventStore {
   ): Promise<StoreResult<StoreAnswers[Request['type']]>> {
     const link = this.#link;
     if (link === null) return { ok: false, error: { damaged: false, why: 'it is closed' } };
-    const slow = setTimeout(() => {
-      this.#begin(this.#silence(this.#options.answerMs));
-      this.#pending.letGo();
-    }, this.#options.answerMs);
+    const slow = setTimeout(() => this.#pending.letGo(), this.#options.answerMs);
+    const silent = setTimeout(
+      () => this.#begin(this.#silence(this.#options.silentMs)),
+      this.#options.silentMs,
+    );
     const result = await link.request(request);
     clearTimeout(slow);
+    clearTimeout(silent);
     if (!result.ok) this.#failed(result.error);
     return result;
   }
 
   /**
-   * For a caller who waits: answered within `answerMs`. Reading is tried also while nothing can be
+   * For a caller who waits, in the end without an answer. Reading is tried also while nothing can be
    * written, since a full disk can still be read.
    */
   async #ask<Request extends StoreRequest>(
@@ -304,10 +309,11 @@ export class SqliteStore implements EventStore {
       return { ok: false, error: { damaged: false, why: this.#trouble ?? 'it is closed' } };
     }
     const answer = link.request(request);
-    const result = await within(answer, this.#options.answerMs, null);
+    const limitMs = reads ? this.#options.silentMs : this.#options.answerMs;
+    const result = await within(answer, limitMs, null);
     if (result === null) {
-      const why = this.#silence(this.#options.answerMs);
-      this.#begin(why);
+      const why = this.#silence(limitMs);
+      if (reads) this.#begin(why);
       void answer.then((late) => (late.ok ? this.#flush() : this.#failed(late.error)));
       return { ok: false, error: { damaged: false, why } };
     }

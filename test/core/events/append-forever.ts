@@ -10,6 +10,9 @@ if (file === undefined) throw new Error('usage: FILE');
 const store = new SqliteStore({
   file,
   now: Date.now,
+  answerMs: 60_000,
+  openMs: 60_000,
+  silentMs: 60_000,
   onTrouble: (event) => process.stdout.write(`trouble ${event.reason}\n`),
 });
 for (let count = 0; ; count += 1) {

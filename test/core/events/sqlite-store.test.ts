@@ -32,6 +32,9 @@ function openStore(options: Partial<StoreOptions> = {}): SqliteStore {
       void store.append(event, NOW);
     },
     retryMs: 20,
+    // A loaded machine is not what is tested here.
+    answerMs: 25_000,
+    openMs: 25_000,
     ...options,
   });
   open.push(store);
@@ -333,17 +336,21 @@ describe('when the disk takes nothing', () => {
   });
 
   it('a disk that does not answer: keeps nobody waiting, and is well again when it does', async () => {
-    const store = openStore({ answerMs: 50 });
+    const store = openStore({ answerMs: 20, silentMs: 50 });
     await store.append(event('a'), NOW);
     const other = new DatabaseSync(file);
     other.exec('BEGIN IMMEDIATE');
     const stored = await store.append(event('b'), NOW);
     expect(stored.reason).toBe('b');
+    await until(() => store.trouble() !== null);
     expect(store.trouble()).toContain('has not answered');
+    expect(await store.set('pin', 1)).toMatchObject({ ok: false, error: { code: 'storage_failed' } });
     other.exec('COMMIT');
     other.close();
     await until(() => store.trouble() === null);
     expect(await reasons(store, { kinds: ['evicted'] })).toEqual(['a', 'b']);
+    await store.close();
+    expect(await openStore().get('pin')).toBe(1);
   });
 });
 
