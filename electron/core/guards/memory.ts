@@ -76,19 +76,35 @@ export function remember(
   world: GuardWorld,
 ): Pick<GuardMemory, 'decided' | 'freedNothing'> {
   const { nowMs } = world;
-  const known = new Set(world.models.map((model) => model.id));
+  const models = new Map(world.models.map((model) => [model.id, model]));
   const keepMs = Math.max(REPEAT_MS, world.policy.minResidencyMs);
-  const kept = Object.entries(memory.decided).filter(
-    ([id, last]) => known.has(id) && nowMs - last.atMs < keepMs,
-  );
+  const kept = Object.entries(memory.decided).filter(([, last]) => nowMs - last.atMs < keepMs);
   const fresh = decisions.map(
-    (decision) => [decision.modelId, { atMs: nowMs, cause: decision.cause, type: decision.type }] as const,
+    (decision) => [decision.modelId, entry(decision, models, nowMs, memory)] as const,
   );
-  const nothing = Object.entries(memory.freedNothing).filter(
-    ([id, last]) => known.has(id) && nowMs - last.atMs < NOTHING_MS,
-  );
+  const nothing = Object.entries(memory.freedNothing).filter(([, last]) => nowMs - last.atMs < NOTHING_MS);
   return {
     decided: { ...Object.fromEntries(kept), ...Object.fromEntries(fresh) },
     freedNothing: Object.fromEntries(nothing),
   };
+}
+
+function entry(
+  decision: Decision,
+  models: ReadonlyMap<string, GuardModel>,
+  atMs: number,
+  memory: GuardMemory,
+): GuardMemory['decided'][string] {
+  const model = models.get(decision.modelId);
+  const { cause, type } = decision;
+  // By the time of a kill the model only shows as stopping: what it was when asked still counts.
+  const wasLoading =
+    model?.status === 'loading' || (type === 'kill' && wasNewcomer(memory, decision.modelId));
+  const bytes = (wasLoading ? model?.seenBytes : model?.bytes) ?? null;
+  return { atMs, cause, type, bytes, wasLoading };
+}
+
+/** It was loading when it was last decided upon, so what it holds is only a part of its footprint. */
+export function wasNewcomer(memory: GuardMemory, modelId: string): boolean {
+  return memory.decided[modelId]?.wasLoading === true;
 }

@@ -1,5 +1,5 @@
 import { fallenSince } from './hysteresis.ts';
-import { comingOn, type GuardView, isPending, isStaying, modelsOn } from './view.ts';
+import { comingOn, type GuardView, holdsMemory, isPending, isStaying, modelsOn } from './view.ts';
 import type { GuardDevice, GuardModel } from './world.ts';
 
 /** A model that is loading, and what it finds on its device. */
@@ -49,7 +49,26 @@ function bookedByOthers(device: GuardDevice, loading: readonly GuardModel[]): nu
 
 function remaining(view: GuardView, device: GuardDevice, model: GuardModel): number | null {
   if (model.predictedBytes === null) return null;
+  return Math.max(
+    0,
+    model.predictedBytes - (model.seenBytes ?? probablySeen(view, device, model.statusSinceMs)),
+  );
+}
+
+/**
+ * What a load that can't be measured by itself has taken so far, by free memory since it began: the
+ * sum of its falls, or what it was, plus what has left meanwhile, less what it is. The larger counts:
+ * a loser's bytes that come back hide what the newcomer takes in the same moment, and thinking it
+ * still hungry would cut off one more.
+ */
+function probablySeen(view: GuardView, device: GuardDevice, sinceMs: number): number {
   const points = view.memory.recentFree[device.id] ?? [];
-  const seen = model.seenBytes ?? fallenSince(points, model.statusSinceMs);
-  return Math.max(0, model.predictedBytes - seen);
+  const start = points.findLast((point) => point.atMs <= sinceMs) ?? points[0];
+  if (start === undefined || device.freeBytes === null) return 0;
+  const left = modelsOn(view, device.id)
+    .filter((model) => !holdsMemory(model))
+    .map((model) => view.memory.decided[model.id])
+    .filter((last) => last !== undefined && last.atMs >= sinceMs)
+    .reduce((sum, last) => sum + (last?.bytes ?? 0), 0);
+  return Math.max(fallenSince(points, sinceMs), start.freeBytes + left - device.freeBytes);
 }

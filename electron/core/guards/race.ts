@@ -1,6 +1,7 @@
 import { formatBytes, formatDuration } from '../../../shared/format.ts';
 import { fallingBytesPerS } from './hysteresis.ts';
 import { isKept, type Loser, leastHarm, losersOn } from './losers.ts';
+import { wasNewcomer } from './memory.ts';
 import { type Newcomer, newcomersOn } from './newcomer.ts';
 import { excessBigs } from './one-big.ts';
 import { isThreatened } from './verdict.ts';
@@ -180,8 +181,8 @@ function killsOfNewcomers(view: GuardView, device: GuardDevice): readonly Decisi
   const { nowMs, policy } = view.world;
   return modelsOn(view, device.id).flatMap((model) => {
     const askedAtMs = model.unloadRequestedAtMs;
-    const lost = view.memory.decided[model.id]?.cause === 'race';
-    if (model.status !== 'loading' || askedAtMs === null || !lost) return [];
+    const lost = view.memory.decided[model.id]?.cause === 'race' && wasNewcomer(view.memory, model.id);
+    if (askedAtMs === null || !isPending(model) || !lost || view.leaving.has(model.id)) return [];
     if (model.pinned || !view.mayTouch(model) || model.signalable !== true) return [];
     if (nowMs - askedAtMs < policy.raceGraceMs) return [];
     const why = `it lost a loading race, was asked to stop ${formatDuration(nowMs - askedAtMs)} ago and still loads`;

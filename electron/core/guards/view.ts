@@ -71,7 +71,9 @@ export function comingOn(view: GuardView, deviceId: string): Coming {
   let unknown = false;
   for (const model of modelsOn(view, deviceId)) {
     if (!view.leaving.has(model.id) && !isTrusted(model, view.world.nowMs)) continue;
-    const held = model.status === 'loading' ? model.seenBytes : model.bytes;
+    const partial =
+      model.status === 'loading' || (isPending(model) && view.memory.decided[model.id]?.wasLoading === true);
+    const held = partial ? model.seenBytes : model.bytes;
     if (held === null) unknown = true;
     else bytes += held;
   }

@@ -139,7 +139,18 @@ export interface GuardMemory {
   >;
   /** Per model: when it was last decided upon and why, so that the same is not said each tick. */
   readonly decided: Readonly<
-    Record<string, { readonly atMs: number; readonly cause: EvictionCause; readonly type: 'unload' | 'kill' }>
+    Record<
+      string,
+      {
+        readonly atMs: number;
+        readonly cause: EvictionCause;
+        readonly type: 'unload' | 'kill';
+        /** What it held then; null: unknown. */
+        readonly bytes?: number | null;
+        /** It was loading: the newcomer that lost a race. */
+        readonly wasLoading?: boolean;
+      }
+    >
   >;
   /** Per model: evictions that gave nothing back; not repeated until something changes. */
   readonly freedNothing: Readonly<

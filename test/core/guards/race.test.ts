@@ -66,6 +66,23 @@ describe('rule 7: the loading race', () => {
     expect(told(world(tight, [unseen, model('vision-8b', busy)]))).toEqual(['unload vision-8b race']);
   });
 
+  it('does not think a newcomer still hungry because a loser’s bytes came back while it loaded', () => {
+    const unseen = loading('qwen-27b', 12.5 * GB, { seenBytes: null });
+    const first = decide(
+      world(tight, [unseen, model('vision-8b', { ...busy, lastUsedAtMs: NOW - 1 }), model('other', busy)]),
+      emptyMemory(),
+    );
+    expect(first.decisions.map((one) => one.modelId)).toEqual(['router/vision-8b']);
+    // Half a second on vision-8b's 8.0 GB are back, and 5 of the newcomer's 12.5 have been taken.
+    const gone = model('vision-8b', { status: 'unloaded', bytes: null, busy: false });
+    const later = world(
+      device({ freeBytes: 9.9 * GB, sampledAtMs: NOW + 500 }),
+      [unseen, gone, model('other', busy)],
+      { nowMs: NOW + 500 },
+    );
+    expect(decide(later, first.memory).decisions).toEqual([]);
+  });
+
   const order: readonly [string, readonly GuardModel[], readonly string[]][] = [
     ['idle before busy', [model('a', busy), model('b')], ['b']],
     [
@@ -302,6 +319,35 @@ describe('rule 7: the kill after the grace', () => {
       { type: 'kill', modelId: 'router/qwen-27b' },
     ]);
     expect(decide(later, emptyMemory()).decisions).toEqual([]);
+    const stopping = { ...newcomer, status: 'stopping' as const, unloadRequestedAtMs: NOW };
+    const shown = { ...later, models: [stopping, chat] };
+    expect(decide(shown, first.memory).decisions).toMatchObject([
+      { type: 'kill', modelId: 'router/qwen-27b' },
+    ]);
+  });
+
+  it('does not kill a loser of a race that is over', () => {
+    const first = decide(world(tight, [newcomer, model('vision-8b', busy)]), emptyMemory());
+    const stopping = model('vision-8b', { ...busy, status: 'stopping', unloadRequestedAtMs: NOW });
+    const failed = { ...newcomer, status: 'failed' as const };
+    const later = world(device({ freeBytes: 6.9 * GB, sampledAtMs: NOW + 2_000 }), [failed, stopping], {
+      nowMs: NOW + 2_000,
+    });
+    expect(decide(later, first.memory).decisions).toEqual([]);
+  });
+
+  it('counts of a newcomer on its way out only what it has taken', () => {
+    const chat = model('chat', { ...busy, turnClass: 'interactive' });
+    const first = decide(world(tight, [newcomer, chat]), emptyMemory());
+    const stopping = {
+      ...newcomer,
+      status: 'stopping' as const,
+      unloadRequestedAtMs: NOW,
+      seenBytes: 0.5 * GB,
+    };
+    const low = device({ freeBytes: 1.5 * GB, sampledAtMs: NOW + 500 });
+    const later = world(low, [stopping, chat, model('idle')], { nowMs: NOW + 500 });
+    expect(decide(later, first.memory).decisions).toMatchObject([{ modelId: 'router/idle', cause: 'floor' }]);
   });
 
   it('escalates an unload for the floor that hangs when a race comes to need it', () => {
