@@ -8,8 +8,9 @@ import { llamaCppBackend } from './backends/llama-cpp-router.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { ControlLoop } from './control-loop.ts';
 import { ChildSampler } from './devices/sampler.ts';
+import type { Notification } from './events/notification-log.ts';
 import { SqliteStore } from './events/sqlite-store.ts';
-import { systemLog } from './events/syslog.ts';
+import { Syslog } from './events/syslog.ts';
 import { startHttpServer } from './http/server.ts';
 import { Ledger } from './ledger/ledger.ts';
 import { runCommand } from './loop/commands.ts';
@@ -51,6 +52,8 @@ export interface Runtime extends RuntimeApi {
   readonly url: string;
   /** Opens the page once; a new one each time it is read. */
   readonly openUrl: string;
+  /** What a person is to be told outside the window, oldest first. */
+  notifications(): readonly Notification[];
   /** Ends everything that was started, in order; backends that are not ours are left alone. */
   stop(): Promise<void>;
 }
@@ -117,6 +120,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Result<Runt
   return ok({
     ...box.api,
     url: http.value.url,
+    notifications: () => box.journal.notifications(),
     get openUrl() {
       return http.value.openUrl();
     },
@@ -148,7 +152,13 @@ async function assemble(
     now: clock.epochMs,
     onTrouble: (event) => tellTrouble(event),
   });
-  const journal = new Journal(store, clock, systemLog());
+  const journal: Journal = new Journal(
+    store,
+    clock,
+    new Syslog({
+      onMissing: (why) => journal.tell({ kind: 'storage_failed', reason: why, numbers: {} }),
+    }),
+  );
   tellTrouble = (event) => journal.tell(event);
 
   const settingsFile = new SettingsFile({

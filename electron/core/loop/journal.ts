@@ -1,19 +1,25 @@
-import { ACTION_KINDS, type LandlordEvent, type NewEvent } from '../../../shared/events.ts';
+import type { LandlordEvent, NewEvent } from '../../../shared/events.ts';
 import type { Clock } from '../clock.ts';
 import type { EventStore } from '../events/event-store.ts';
+import { type Notification, notify } from '../events/notification-log.ts';
 
 /** One line to syslog or the journal for each eviction, kill and drain (design §5.5). */
-export type SystemLog = (line: string) => void;
+export interface SystemLog {
+  write(event: LandlordEvent): void;
+  /** Once all that was given is written or given up. */
+  flush(): Promise<void>;
+}
 
 /**
- * Where everything that happened is told: first to the store, then to those who listen, and for an
- * action to the system log too. Events keep their order whatever the disk does.
+ * Where everything that happened is told: first to the store, then, in the same order, to the system
+ * log, to the notification records and to those who listen.
  */
 export class Journal {
   readonly #store: EventStore;
   readonly #clock: Clock;
   readonly #systemLog: SystemLog;
   readonly #listeners = new Set<(event: LandlordEvent) => void>();
+  #notifications: readonly Notification[] = [];
   #last: Promise<void> = Promise.resolve();
 
   constructor(store: EventStore, clock: Clock, systemLog: SystemLog) {
@@ -23,13 +29,8 @@ export class Journal {
   }
 
   tell(event: NewEvent): void {
-    const epochMs = this.#clock.epochMs();
-    if (ACTION_KINDS.has(event.kind)) this.#systemLog(`${event.kind}: ${event.reason}`);
-    const stored = this.#store.append(event, epochMs);
-    this.#last = this.#last.then(async () => {
-      const logged = await stored;
-      for (const listener of this.#listeners) listener(logged);
-    });
+    const stored = this.#store.append(event, this.#clock.epochMs());
+    this.#last = this.#last.then(async () => this.#pass(await stored));
   }
 
   onEvent(listener: (event: LandlordEvent) => void): () => void {
@@ -37,8 +38,20 @@ export class Journal {
     return () => this.#listeners.delete(listener);
   }
 
+  /** What a person is to be told outside the window, oldest first. */
+  notifications(): readonly Notification[] {
+    return this.#notifications;
+  }
+
   /** Resolves when everything told so far is committed and has been passed on. */
-  flushed(): Promise<void> {
-    return this.#last;
+  async flushed(): Promise<void> {
+    await this.#last;
+    await this.#systemLog.flush();
+  }
+
+  #pass(event: LandlordEvent): void {
+    this.#systemLog.write(event);
+    this.#notifications = notify(this.#notifications, event);
+    for (const listener of this.#listeners) listener(event);
   }
 }
