@@ -1,0 +1,127 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../../../shared/errors.ts';
+import type { Gate, Missed, TryContext, TurnOptions } from './gate.ts';
+import type { LaneFiles } from './lane-files.ts';
+import { looksFree } from './looks-free.ts';
+import { enqueue, leave, newcomerName, type Ticket, ticketName } from './queue.ts';
+import type { CancelledTurn, HeldTurn, OpenTurn, Turn } from './turn.ts';
+
+export interface WaitOptions extends TurnOptions {
+  /** How long to wait for the lane, in ms, 0 to one hour; default 0: busy at once. */
+  readonly waitMs?: number;
+  /** Ends the waiting. */
+  readonly signal?: AbortSignal;
+}
+
+/** A turn that waits longer is better deflected. */
+export const LONGEST_WAIT_MS = 3_600_000;
+
+/** Design §5.1: LOCK_NB is tried every 10 to 50 ms. The head of the queue looks most often. */
+const HEAD_POLL_MS = { from: 10, to: 16 };
+const POLL_MS = { from: 20, to: 50 };
+
+/**
+ * A lane that stays free this long with a queue before it has a waiter at its head that does not run
+ * (stopped, swapped out): the others must not wait for it.
+ */
+const STALLED_MS = 250;
+
+/** Where the kernel's table can't be read, how often one behind others tries all the same. */
+const BLIND_TRY_MS = 2000;
+
+/** Takes the lane, waiting for it up to `waitMs` in the order of class and arrival. */
+export async function acquireTurn(
+  gate: Gate,
+  backendUrl: string | null | undefined,
+  options: WaitOptions = {},
+): Promise<Turn> {
+  const prepared = gate.prepare(backendUrl, options);
+  if (prepared.kind === 'settled') return prepared.turn;
+  const { context } = prepared;
+  if (options.signal?.aborted === true) return cancelled(0);
+  const first = gate.attempt(context, newcomerName(context.about.class), 0);
+  if (first.kind !== 'missed') return first;
+  const waitMs = Math.min(LONGEST_WAIT_MS, Math.max(0, options.waitMs ?? 0));
+  if (waitMs === 0) {
+    // With others before it and the lane free, the next moment decides: does anybody take it?
+    if (first.queued && looksFree(first.lane)) return wait(gate, context, first, STALLED_MS + 100, options);
+    return gate.busy(context, first, 0);
+  }
+  // Whoever holds it by itself would wait for itself: that is found out before waiting, not after.
+  const now = gate.busy(context, first, 0);
+  return now.kind === 'nested' ? now : wait(gate, context, first, waitMs, options);
+}
+
+async function wait(
+  gate: Gate,
+  context: TryContext,
+  first: Missed,
+  waitMs: number,
+  { signal }: WaitOptions,
+): Promise<Turn> {
+  const { world } = gate;
+  const startedAtMs = world.monotonicMs();
+  const name = ticketName(context.about.class, startedAtMs, process.pid, world.chance());
+  const tickets = takeTickets(context, name);
+  let missed = first;
+  let freeSinceMs: number | null = null;
+  let triedAtMs = startedAtMs;
+  try {
+    for (;;) {
+      const poll = missed.queued ? POLL_MS : HEAD_POLL_MS;
+      const remainingMs = startedAtMs + waitMs - world.monotonicMs();
+      if (remainingMs <= 0) return gate.busy(context, missed, world.monotonicMs() - startedAtMs);
+      const pauseMs = poll.from + world.random() * (poll.to - poll.from);
+      if (!(await pause(Math.min(pauseMs, remainingMs), signal))) {
+        return cancelled(world.monotonicMs() - startedAtMs);
+      }
+      const nowMs = world.monotonicMs();
+      const got: HeldTurn | OpenTurn | Missed = gate.attempt(context, name, nowMs - startedAtMs);
+      if (got.kind !== 'missed') return got;
+      missed = got;
+      const free = missed.queued ? looksFree(missed.lane) : false;
+      freeSinceMs = free === true ? (freeSinceMs ?? nowMs) : null;
+      const stalled = freeSinceMs !== null && nowMs - freeSinceMs >= STALLED_MS;
+      if (stalled || (free === null && nowMs - triedAtMs >= BLIND_TRY_MS)) {
+        triedAtMs = nowMs;
+        const past = gate.attempt(context, null, nowMs - startedAtMs);
+        if (past.kind !== 'missed') return past;
+      }
+    }
+  } finally {
+    for (const { lane, ticket } of tickets) leave(lane, ticket);
+  }
+}
+
+interface LaneTicket {
+  readonly lane: LaneFiles;
+  readonly ticket: Ticket;
+}
+
+/** Without a ticket a turn still waits, only not in order. */
+function takeTickets(context: TryContext, name: string): readonly LaneTicket[] {
+  const tickets: LaneTicket[] = [];
+  for (const lane of context.plan.lanes) {
+    try {
+      tickets.push({ lane, ticket: enqueue(lane, name, context.plan.modes, context.locker) });
+    } catch (thrown) {
+      const message = `No ticket can be put in ${lane.queue} (${messageOf(thrown)}), so this turn waits without an order.`;
+      context.report({ reason: 'queue_failed', lane: lane.name, path: lane.queue, message, errno: null });
+    }
+  }
+  return tickets;
+}
+
+/** False when it was cancelled. */
+async function pause(ms: number, signal: AbortSignal | undefined): Promise<boolean> {
+  try {
+    await sleep(ms, undefined, signal === undefined ? {} : { signal });
+    return signal?.aborted !== true;
+  } catch {
+    return false;
+  }
+}
+
+function cancelled(waitedMs: number): CancelledTurn {
+  return { kind: 'cancelled', waitedMs, [Symbol.dispose]: () => undefined };
+}

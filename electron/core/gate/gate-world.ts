@@ -1,0 +1,43 @@
+import { randomBytes } from 'node:crypto';
+import type { Result } from '../../../shared/errors.ts';
+import { isFolder, MACHINE_WIDE_ROOT, networkFileSystem, passwdHome } from './gate-root.ts';
+import type { LocalNames } from './lane-key.ts';
+import { readLocalNames } from './local-names.ts';
+import { type FileLocker, fileLocker } from './locker.ts';
+
+/** What the gate asks of the world outside the lock files, so that a test can say what there is. */
+export interface GateWorld {
+  env(): Readonly<Record<string, string | undefined>>;
+  cwd(): string;
+  /** Of the effective uid; null: none. */
+  passwdHome(): string | null;
+  readonly machineWideRoot: string;
+  isFolder(path: string): boolean;
+  /** The name of the network file system a folder is on; null: local. */
+  networkFileSystem(folder: string): string | null;
+  names(): LocalNames;
+  locker(): Result<FileLocker>;
+  /** Wall time, for the sidecar. */
+  epochMs(): number;
+  /** CLOCK_MONOTONIC, one clock for all processes of this boot. */
+  monotonicMs(): number;
+  /** Lower-case letters and digits. */
+  chance(): string;
+  /** 0 ≤ x < 1. */
+  random(): number;
+}
+
+export const realWorld: GateWorld = {
+  env: () => process.env,
+  cwd: () => process.cwd(),
+  passwdHome,
+  machineWideRoot: MACHINE_WIDE_ROOT,
+  isFolder,
+  networkFileSystem,
+  names: readLocalNames,
+  locker: fileLocker,
+  epochMs: () => Date.now(),
+  monotonicMs: () => Number(process.hrtime.bigint() / 1000n) / 1000,
+  chance: () => randomBytes(6).toString('hex'),
+  random: Math.random,
+};

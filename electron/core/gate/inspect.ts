@@ -1,0 +1,170 @@
+import { readFileSync, realpathSync } from 'node:fs';
+import type { LaneHolderState } from '../../../shared/state.ts';
+import { parseCmdline } from '../process/procfs-text.ts';
+import {
+  allLockedDescriptors,
+  type DescriptorHolder,
+  type LockTable,
+  lockedDescriptors,
+  lockFileId,
+  readLockTable,
+} from './kernel-locks.ts';
+import { type LaneFiles, type SlotFiles, slotFiles } from './lane-files.ts';
+import { startTimeOf } from './process-start.ts';
+import { liveTickets } from './queue.ts';
+import { readSidecar, type Sidecar } from './sidecar.ts';
+import { readWidth } from './width.ts';
+
+/** `null` for `held`: the kernel does not show it here. */
+export interface SlotInspection {
+  readonly index: number;
+  readonly path: string;
+  /** null: the file is not there yet, and nobody can hold it. */
+  readonly inode: number | null;
+  readonly held: boolean | null;
+  readonly holder: LaneHolderState | null;
+  /** What follows from the holder, in a sentence: forked, another user's, sidecar of an older turn. */
+  readonly note: string | null;
+}
+
+export interface LaneInspection {
+  readonly name: string;
+  readonly path: string;
+  readonly width: number;
+  /** Whether every slot is taken, so that a turn now would be deflected; null: unknown. */
+  readonly held: boolean | null;
+  readonly slots: readonly SlotInspection[];
+  readonly holders: readonly LaneHolderState[];
+  /** Turns in the queue, and other programs blocked in flock(2). */
+  readonly waiting: number;
+}
+
+/**
+ * How a lane stands, without taking it: /proc/locks says whether, fdinfo says by whom, the sidecar
+ * says what for as far as those two bear it out. `table` null: the system shows no locks.
+ */
+export function inspectLane(lane: LaneFiles, table: LockTable | null = readLockTable()): LaneInspection {
+  const width = readWidth(lane).width;
+  const slots = Array.from({ length: width }, (_, index) => inspectSlot(slotFiles(lane, index), table));
+  const blocked = slots.reduce((sum, slot) => sum + blockedOn(slot.path, table), 0);
+  return {
+    name: lane.name,
+    path: slotFiles(lane, 0).lock,
+    width,
+    held: allHeld(slots.map((slot) => slot.held)),
+    slots,
+    holders: slots.flatMap((slot) => slot.holder ?? []),
+    waiting: blocked + liveTickets(lane, table),
+  };
+}
+
+/** Held when all are; free when one is; else unknown. */
+export function allHeld(slots: readonly (boolean | null)[]): boolean | null {
+  if (slots.includes(false)) return false;
+  return slots.includes(null) ? null : true;
+}
+
+function blockedOn(path: string, table: LockTable | null): number {
+  const id = table === null ? null : lockFileId(path);
+  return table?.locks.filter((lock) => lock.waiting && lock.file === id?.file).length ?? 0;
+}
+
+export function inspectSlot(slot: SlotFiles, table: LockTable | null): SlotInspection {
+  const base = { index: slot.index, path: slot.lock };
+  const id = lockFileId(slot.lock);
+  if (id === null) return { ...base, inode: null, held: false, holder: null, note: null };
+  const known = { ...base, inode: id.inode };
+  if (table === null) {
+    return { ...known, held: null, holder: null, note: 'This system does not show who holds a file lock.' };
+  }
+  const lock = table.locks.find((entry) => entry.file === id.file && !entry.waiting);
+  if (lock === undefined && table.complete) return { ...known, held: false, holder: null, note: null };
+  const holding = whoHolds(id.file, lock?.pid ?? 0);
+  if (lock === undefined && holding === null) {
+    const note = 'Inside a pid namespace the locks of processes outside are not shown.';
+    return { ...known, held: null, holder: null, note };
+  }
+  return { ...known, held: true, ...describe(slot, lock?.pid ?? 0, holding) };
+}
+
+interface Holding {
+  readonly pid: number;
+  /** The descriptor was seen, not only the taker's pid. */
+  readonly proven: boolean;
+}
+
+function whoHolds(file: string, takerPid: number): Holding | null {
+  const taker = takerPid > 0 ? lockedDescriptors(takerPid) : null;
+  if (taker?.some((entry) => entry.file === file)) return { pid: takerPid, proven: true };
+  // The taker has gone or let go, and a child or a parent still has the same opening.
+  const other = allLockedDescriptors().find((entry) => entry.file === file);
+  if (other !== undefined) return { pid: other.pid, proven: true };
+  const alive = takerPid > 0 && startTimeOf(takerPid) !== null;
+  return alive ? { pid: takerPid, proven: false } : null;
+}
+
+function describe(
+  slot: SlotFiles,
+  takerPid: number,
+  holding: Holding | null,
+): Pick<SlotInspection, 'holder' | 'note'> {
+  const read = readSidecar(slot.sidecar);
+  const sidecar = read.kind === 'read' && bornOut(read.sidecar, takerPid, holding) ? read.sidecar : null;
+  const note =
+    holding === null
+      ? 'It is held, but not by a process that can be seen from here.'
+      : !holding.proven
+        ? `Process ${holding.pid} took it; its descriptors may not be read, so another may hold it now.`
+        : holding.pid !== takerPid && takerPid > 0
+          ? `Process ${takerPid} took it; ${holding.pid} has it open still, and the lane ends with that one.`
+          : null;
+  return {
+    holder: {
+      pid: holding?.pid ?? null,
+      command: holding === null ? null : commandOf(holding.pid),
+      session: sidecar?.session ?? null,
+      model: sidecar?.model ?? null,
+      class: sidecar?.class ?? null,
+      turn: sidecar?.turn ?? null,
+      acquiredAt: sidecar?.acquiredAt ?? null,
+    },
+    note,
+  };
+}
+
+/** A sidecar counts when the kernel names its writer: as the one who took the lock, or who has it open. */
+function bornOut(sidecar: Sidecar, takerPid: number, holding: Holding | null): boolean {
+  if (sidecar.pid !== takerPid && sidecar.pid !== holding?.pid) return false;
+  const started = startTimeOf(sidecar.pid);
+  return started === null || sidecar.startTime === null || started === sidecar.startTime;
+}
+
+/** As a person knows it: the program's name and what it runs, at most 120 characters. */
+export function commandOf(pid: number): string | null {
+  try {
+    const line = parseCmdline(readFileSync(`/proc/${pid}/cmdline`, 'utf8'))
+      .join(' ')
+      .trim();
+    return line === '' ? null : line.slice(0, 120);
+  } catch {
+    return null;
+  }
+}
+
+/** Locks that are held on files no longer at their path: their holders and newcomers do not see each other. */
+export function ghostsIn(root: string): readonly DescriptorHolder[] {
+  const real = realPath(root);
+  return allLockedDescriptors().filter((entry) => {
+    if (!entry.path.startsWith(`${real}/`)) return false;
+    const path = entry.path.replace(/\.lock[^/]*$/, '.lock');
+    return lockFileId(path)?.file !== entry.file;
+  });
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}

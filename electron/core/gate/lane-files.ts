@@ -1,0 +1,51 @@
+import { join } from 'node:path';
+
+/**
+ * The files of one lane (design §5.1). Any program in any language finds them by these names:
+ *
+ *   127.0.0.1_8080.lock     flock(2) this; created once, never deleted
+ *   127.0.0.1_8080.json     the sidecar: who holds it, advisory
+ *   127.0.0.1_8080.width    how many turns at once; absent is 1
+ *   127.0.0.1_8080.1.lock   slot 1 of a lane that is wider, and so on
+ *   127.0.0.1_8080.queue/   tickets of those who wait; there only while somebody does
+ *   127.0.0.1_8080.means    lanes a turn for this port takes instead of its own
+ */
+export interface LaneFiles {
+  /** `127.0.0.1_8080`. */
+  readonly name: string;
+  readonly root: string;
+  readonly width: string;
+  readonly queue: string;
+  readonly means: string;
+}
+
+export interface SlotFiles {
+  /** From 0; slot 0 is the lane's own lock. */
+  readonly index: number;
+  readonly lock: string;
+  readonly sidecar: string;
+}
+
+/** More than this at once on one backend is a mistake in the file. */
+export const MAX_WIDTH = 256;
+
+export function laneFiles(root: string, name: string): LaneFiles {
+  return {
+    name,
+    root,
+    width: join(root, `${name}.width`),
+    queue: join(root, `${name}.queue`),
+    means: join(root, `${name}.means`),
+  };
+}
+
+export function slotFiles(lane: LaneFiles, index: number): SlotFiles {
+  const stem = index === 0 ? lane.name : `${lane.name}.${index}`;
+  return { index, lock: join(lane.root, `${stem}.lock`), sidecar: join(lane.root, `${stem}.json`) };
+}
+
+/** 1–256; null for a text that is no such number, which counts as 1: too narrow is only slower. */
+export function parseWidth(text: string): number | null {
+  const width = Number(text.trim());
+  return text.trim() !== '' && Number.isInteger(width) && width >= 1 && width <= MAX_WIDTH ? width : null;
+}

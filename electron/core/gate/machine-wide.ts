@@ -1,0 +1,48 @@
+import { chmodSync, lstatSync, mkdirSync, readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fail, messageOf, ok, type Result } from '../../../shared/errors.ts';
+import { errnoOf } from './errno.ts';
+
+/**
+ * Makes the root that all users share, so that agents of several users, sudo and system services are
+ * on one lane. Like /tmp: everybody may add a lane, nobody may remove another's.
+ *
+ * Lanes held in users' own roots are not seen from the new one; those turns are over when they end.
+ * Errors: `not_permitted`, `storage_failed`.
+ */
+export function makeMachineWide(root: string): Result<{ readonly path: string; readonly created: boolean }> {
+  try {
+    mkdirSync(dirname(root), { recursive: true, mode: 0o755 });
+    const created = makeFolder(root);
+    const found = lstatSync(root);
+    if (!found.isDirectory()) {
+      return fail('storage_failed', `${root} is there and is no folder; move it away and try again.`);
+    }
+    // mkdir's mode passes through the umask, which also knows nothing of the sticky bit.
+    chmodSync(root, 0o1777);
+    for (const name of readdirSync(root)) shareFile(join(root, name));
+    return ok({ path: root, created });
+  } catch (thrown) {
+    const errno = errnoOf(thrown);
+    if (errno === 'EACCES' || errno === 'EPERM') {
+      return fail('not_permitted', `${root} may be made by root alone: sudo landlord gate --machine-wide.`);
+    }
+    return fail('storage_failed', `${root} can't be made (${messageOf(thrown)}).`);
+  }
+}
+
+function makeFolder(path: string): boolean {
+  try {
+    mkdirSync(path);
+    return true;
+  } catch (thrown) {
+    if (errnoOf(thrown) === 'EEXIST') return false;
+    throw thrown;
+  }
+}
+
+/** A lock made under another rule would shut out the other users. */
+function shareFile(path: string): void {
+  const found = lstatSync(path);
+  if (found.isFile() && /\.(lock|json)$/.test(path)) chmodSync(path, 0o666);
+}

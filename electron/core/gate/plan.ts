@@ -1,0 +1,101 @@
+import { chooseRoot, GATE_DIR_VARIABLE, type GateRoot } from './gate-root.ts';
+import type { GateWorld } from './gate-world.ts';
+import { type LaneFiles, laneFiles } from './lane-files.ts';
+import { laneKey } from './lane-key.ts';
+import { lanesMeant } from './means.ts';
+import type { OpenReason } from './reports.ts';
+import { type LockModes, PRIVATE_MODES, SHARED_MODES } from './take-slot.ts';
+
+/** Which lanes a turn for a backend takes, before anything is opened. */
+export type Plan =
+  | {
+      readonly kind: 'lanes';
+      readonly root: GateRoot;
+      /** In the order to take them in; at least one. */
+      readonly lanes: readonly LaneFiles[];
+      readonly modes: LockModes;
+    }
+  | { readonly kind: 'skip'; readonly why: 'not_configured' | 'not_local' | 'no_lane' }
+  | {
+      readonly kind: 'open';
+      readonly reason: OpenReason;
+      readonly path: string | null;
+      readonly message: string;
+    };
+
+const GOES_ON = 'The turn goes on without its lane.';
+
+export interface Planner {
+  plan(backendUrl: string | null | undefined, model: string | null): Plan;
+  /** null: this user has no home and no other root is set. */
+  root(): GateRoot | null;
+}
+
+export function createPlanner(world: GateWorld): Planner {
+  /** A root's file system does not change under it while a process lives. */
+  const networks = new Map<string, string | null>();
+
+  const root = (): GateRoot | null => {
+    const override = world.env()[GATE_DIR_VARIABLE];
+    return chooseRoot({
+      override,
+      cwd: override === undefined ? '/' : world.cwd(),
+      machineWide: world.machineWideRoot,
+      // Asked each time: once it is made, everybody must be on it from their next turn on.
+      machineWideThere: world.isFolder(world.machineWideRoot),
+      passwdHome: world.passwdHome(),
+    });
+  };
+
+  const networkOf = (path: string): string | null => {
+    const known = networks.get(path);
+    if (known !== undefined) return known;
+    const found = world.networkFileSystem(nearestFolder(path, world));
+    networks.set(path, found);
+    return found;
+  };
+
+  const plan = (backendUrl: string | null | undefined, model: string | null): Plan => {
+    if (backendUrl === null || backendUrl === undefined || backendUrl.trim() === '') {
+      return { kind: 'skip', why: 'not_configured' };
+    }
+    const key = laneKey(backendUrl, () => world.names());
+    if (key.kind === 'remote') return { kind: 'skip', why: 'not_local' };
+    if (key.kind === 'invalid') {
+      return { kind: 'open', reason: 'bad_url', path: null, message: `${key.why} ${GOES_ON}` };
+    }
+    const where = root();
+    if (where === null) {
+      const message =
+        `User ${process.geteuid?.() ?? ''} has no home in the passwd database, so there is no common place for ` +
+        `lanes; set ${GATE_DIR_VARIABLE} or run \`landlord gate --machine-wide\` once as root. ${GOES_ON}`;
+      return { kind: 'open', reason: 'no_home', path: null, message };
+    }
+    const network = networkOf(where.path);
+    if (network !== null) {
+      const message =
+        `${where.path} is on ${network}, where a file lock is not one lock for this machine; ` +
+        `set ${GATE_DIR_VARIABLE} to a local folder or run \`landlord gate --machine-wide\` once as root. ${GOES_ON}`;
+      return { kind: 'open', reason: 'root_on_network', path: where.path, message };
+    }
+    const lanes = lanesMeant(laneFiles(where.path, key.name), model);
+    if (lanes.length === 0) return { kind: 'skip', why: 'no_lane' };
+    return {
+      kind: 'lanes',
+      root: where,
+      lanes,
+      modes: where.from === 'machine-wide' ? SHARED_MODES : PRIVATE_MODES,
+    };
+  };
+
+  return { plan, root };
+}
+
+/** The folder itself, or the nearest above it that is there. */
+function nearestFolder(path: string, world: GateWorld): string {
+  let folder = path;
+  while (folder !== '/' && folder !== '' && !world.isFolder(folder)) {
+    folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/'))) || '/';
+  }
+  return folder;
+}

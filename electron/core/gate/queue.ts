@@ -1,0 +1,155 @@
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  rmdirSync,
+  statSync,
+  unlinkSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { errnoOf } from './errno.ts';
+import { type LockTable, lockFileId } from './kernel-locks.ts';
+import type { LaneFiles } from './lane-files.ts';
+import type { FileLocker } from './locker.ts';
+import type { TurnClass } from './sidecar.ts';
+import type { LockModes } from './take-slot.ts';
+
+/**
+ * Who is next, among VRAM Landlord's own users, across processes and with nobody in charge. A waiter
+ * puts a ticket in `<lane>.queue/` and holds a flock on it; names sort in the order of turn:
+ *
+ *   0-00000012345678901-4242-k3x9   class (interactive 0, batch 1), CLOCK_MONOTONIC in µs, pid, chance
+ *
+ * A ticket counts while it is locked, so the kernel ends it with its process, and whoever meets a dead
+ * one removes it. The folder is there only while somebody waits: a newcomer with nobody before it
+ * asks one stat(2).
+ */
+export interface Ticket {
+  readonly name: string;
+  readonly path: string;
+  readonly fd: number;
+}
+
+const RANKS: Readonly<Record<TurnClass, number>> = { interactive: 0, batch: 1 };
+const ATTEMPTS = 8;
+
+export function ticketName(turnClass: TurnClass, monotonicMs: number, pid: number, chance: string): string {
+  const micros = String(Math.floor(monotonicMs * 1000)).padStart(17, '0');
+  return `${RANKS[turnClass]}-${micros}-${pid}-${chance}`;
+}
+
+/** Names that come before, in order; what is no ticket's name is not in the queue. */
+export function namesAhead(names: readonly string[], own: string): readonly string[] {
+  return names.filter((name) => /^[01]-\d{17}-\d+-\w+$/.test(name) && name < own).sort();
+}
+
+/** A name that sorts after every ticket a newcomer of that class gives way to. */
+export function newcomerName(turnClass: TurnClass): string {
+  return `${RANKS[turnClass]}-~`;
+}
+
+/** Whether a ticket that comes before is alive. Removes the dead ones it meets. */
+export function isBehind(lane: LaneFiles, own: string, locker: FileLocker): boolean {
+  // Asked first because a missing folder is the usual case, and an exception is dear.
+  if (statSync(lane.queue, { throwIfNoEntry: false }) === undefined) return false;
+  let names: readonly string[];
+  try {
+    names = readdirSync(lane.queue);
+  } catch {
+    return false;
+  }
+  const alive = namesAhead(names, own).some((name) => !removeIfDead(join(lane.queue, name), locker));
+  if (!alive && names.length === 0) removeFolder(lane.queue);
+  return alive;
+}
+
+/** True when it was dead, and is gone. */
+function removeIfDead(path: string, locker: FileLocker): boolean {
+  let fd: number;
+  try {
+    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch {
+    // Gone since, or another user's and not to be read: it must not hold up the queue.
+    return true;
+  }
+  try {
+    if (locker.tryLock(fd).kind !== 'taken') return false;
+    unlinkSync(path);
+    return true;
+  } catch {
+    return true;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Throws what the file system throws; the caller then waits without an order. */
+export function enqueue(lane: LaneFiles, name: string, modes: LockModes, locker: FileLocker): Ticket {
+  const path = join(lane.queue, name);
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      makeFolder(lane.queue, modes);
+      const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+      const fd = openSync(path, flags, modes.lock);
+      if (modes.lock !== 0o600) fchmodSync(fd, modes.lock);
+      // Between the two calls another may have taken it for a dead one and removed it.
+      if (locker.tryLock(fd).kind === 'taken' && fstatSync(fd).nlink > 0) return { name, path, fd };
+      closeSync(fd);
+      removeQuietly(path);
+    } catch (thrown) {
+      // The last one to leave has just removed the folder.
+      if (errnoOf(thrown) !== 'ENOENT' || attempt >= ATTEMPTS) throw thrown;
+    }
+    if (attempt >= ATTEMPTS) throw new Error(`${path} is removed again and again`);
+  }
+}
+
+export function leave(lane: LaneFiles, ticket: Ticket): void {
+  removeQuietly(ticket.path);
+  closeSync(ticket.fd);
+  removeFolder(lane.queue);
+}
+
+/** How many wait, from the kernel's table alone: looking must not take even a ticket. */
+export function liveTickets(lane: LaneFiles, table: LockTable | null): number {
+  if (table === null) return 0;
+  let names: readonly string[];
+  try {
+    if (statSync(lane.queue, { throwIfNoEntry: false }) === undefined) return 0;
+    names = readdirSync(lane.queue);
+  } catch {
+    return 0;
+  }
+  const locked = new Set(table.locks.map((lock) => lock.file));
+  return names.filter((name) => locked.has(lockFileId(join(lane.queue, name))?.file ?? '')).length;
+}
+
+function makeFolder(path: string, modes: LockModes): void {
+  try {
+    mkdirSync(path, { mode: modes.folder });
+    if (modes.folder !== 0o700) chmodSync(path, modes.folder);
+  } catch (thrown) {
+    if (errnoOf(thrown) !== 'EEXIST') throw thrown;
+  }
+}
+
+function removeQuietly(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // Removed by another, or not ours to remove.
+  }
+}
+
+function removeFolder(path: string): void {
+  try {
+    rmdirSync(path);
+  } catch {
+    // Somebody else waits in it, or it is another user's.
+  }
+}

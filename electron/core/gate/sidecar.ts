@@ -1,0 +1,161 @@
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fchmodSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  unlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { errnoOf } from './errno.ts';
+import { startTimeOf } from './process-start.ts';
+
+export const SIDECAR_SCHEMA = 'vram-landlord/gate/1';
+
+export type TurnClass = 'interactive' | 'batch';
+
+/**
+ * Who says to hold a slot. Written after the lock is taken and left lying when it is freed: it is
+ * never trusted over the kernel, so read it only beside what the kernel says (`inspect.ts`).
+ */
+export interface Sidecar {
+  readonly schema: typeof SIDECAR_SCHEMA;
+  readonly pid: number;
+  /** Clock ticks since boot, field 22 of /proc/<pid>/stat; null where there is no /proc. */
+  readonly startTime: number | null;
+  readonly session: string | null;
+  readonly model: string | null;
+  readonly class: TurnClass | null;
+  readonly turn: string | null;
+  /** ISO 8601. */
+  readonly acquiredAt: string;
+}
+
+/** absent: no file, nobody wrote one. garbage: a file of another shape. */
+export type SidecarRead =
+  | { readonly kind: 'read'; readonly sidecar: Sidecar }
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'garbage' };
+
+/** Longer ones are no session's name, and would only fill a disk. */
+const LONGEST_TEXT = 512;
+
+export function sidecarOf(
+  about: Pick<Sidecar, 'session' | 'model' | 'class' | 'turn'>,
+  epochMs: number,
+): Sidecar {
+  return {
+    schema: SIDECAR_SCHEMA,
+    pid: process.pid,
+    startTime: startTimeOf(process.pid),
+    session: shorten(about.session),
+    model: shorten(about.model),
+    class: about.class,
+    turn: about.turn,
+    acquiredAt: new Date(epochMs).toISOString(),
+  };
+}
+
+function shorten(text: string | null): string | null {
+  return text === null ? null : text.slice(0, LONGEST_TEXT);
+}
+
+/** Another program's sidecar may lack the fields it has nothing to say on; a pid it must have. */
+export function parseSidecar(text: string): Sidecar | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  if (typeof value !== 'object' || value === null) return null;
+  const fields: Readonly<Record<string, unknown>> = { ...value };
+  const { schema, pid, startTime, acquiredAt } = fields;
+  if (schema !== SIDECAR_SCHEMA) return null;
+  if (typeof pid !== 'number' || !Number.isSafeInteger(pid) || pid <= 0) return null;
+  if (typeof acquiredAt !== 'string' || Number.isNaN(Date.parse(acquiredAt))) return null;
+  const optional = (field: unknown): string | null => (typeof field === 'string' ? shorten(field) : null);
+  return {
+    schema: SIDECAR_SCHEMA,
+    pid,
+    startTime: typeof startTime === 'number' && Number.isSafeInteger(startTime) ? startTime : null,
+    session: optional(fields.session),
+    model: optional(fields.model),
+    class: fields.class === 'interactive' || fields.class === 'batch' ? fields.class : null,
+    turn: optional(fields.turn),
+    acquiredAt,
+  };
+}
+
+export function readSidecar(path: string): SidecarRead {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (thrown) {
+    return errnoOf(thrown) === 'ENOENT' ? { kind: 'absent' } : { kind: 'garbage' };
+  }
+  const sidecar = parseSidecar(text);
+  return sidecar === null ? { kind: 'garbage' } : { kind: 'read', sidecar };
+}
+
+/**
+ * Written aside and renamed, so that a reader sees the old or the new one; no fsync, for a sidecar
+ * that outlives its boot says nothing. Throws what the file system throws, with the old one gone:
+ * better nothing than an old turn's name.
+ */
+export function writeSidecar(path: string, sidecar: Sidecar, mode: number): void {
+  const text = `${JSON.stringify(sidecar)}\n`;
+  const aside = `${path}.${process.pid}.${randomBytes(4).toString('hex')}.tmp`;
+  try {
+    writeFileSync(aside, text, { flag: 'wx', mode });
+    if (mode !== 0o600) chmodSync(aside, mode);
+    renameSync(aside, path);
+  } catch (thrown) {
+    removeQuietly(aside);
+    // In a folder like /tmp nobody may rename over another user's file, but its text may be replaced.
+    if (['EPERM', 'EACCES'].includes(errnoOf(thrown) ?? '') && overwrite(path, text, mode)) return;
+    removeQuietly(path);
+    throw thrown;
+  }
+}
+
+function overwrite(path: string, text: string, mode: number): boolean {
+  let fd: number;
+  try {
+    // Without O_CREAT: fs.protected_regular refuses that on another user's file in such a folder.
+    fd = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW);
+  } catch {
+    return false;
+  }
+  try {
+    const length = writeSync(fd, text, 0);
+    ftruncateSync(fd, length);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    makeMode(fd, mode);
+    closeSync(fd);
+  }
+}
+
+function makeMode(fd: number, mode: number): void {
+  try {
+    fchmodSync(fd, mode);
+  } catch {
+    // Another user's file: it has its mode from them.
+  }
+}
+
+function removeQuietly(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // Not there, or not ours to remove.
+  }
+}

@@ -1,0 +1,81 @@
+import type { LaneFiles } from './lane-files.ts';
+import { slotFiles } from './lane-files.ts';
+import type { FileLocker } from './locker.ts';
+import { isBehind } from './queue.ts';
+import type { GateReport, OpenReason } from './reports.ts';
+import { type LockModes, type OpenLock, releaseSlot, takeSlot } from './take-slot.ts';
+import { readWidth } from './width.ts';
+
+/** One slot of one lane, locked. */
+export interface TakenSlot {
+  readonly lane: LaneFiles;
+  readonly index: number;
+  readonly lock: OpenLock;
+}
+
+/**
+ * All lanes of a plan or none: a turn that holds one and waits for another could wait for a turn
+ * that does the same the other way round.
+ */
+export type LanesTake =
+  | { readonly kind: 'taken'; readonly slots: readonly TakenSlot[] }
+  /** `queued`: the lane may be free, but others come first. */
+  | { readonly kind: 'busy'; readonly lane: LaneFiles; readonly queued: boolean }
+  | {
+      readonly kind: 'unusable';
+      readonly reason: OpenReason;
+      readonly report: Omit<GateReport, 'reason'>;
+    };
+
+export interface LanesRequest {
+  readonly lanes: readonly LaneFiles[];
+  readonly modes: LockModes;
+  readonly locker: FileLocker;
+  /** Name of our ticket, or of a newcomer; null: take it whoever waits. */
+  readonly place: string | null;
+  readonly report: (report: GateReport) => void;
+}
+
+export function takeLanes(request: LanesRequest): LanesTake {
+  const taken: TakenSlot[] = [];
+  const giveBack = (): void => {
+    for (const slot of taken.toReversed()) releaseSlot(slot.lock, request.locker);
+  };
+  for (const lane of request.lanes) {
+    const one = takeLane(lane, request);
+    if (one.kind !== 'taken') {
+      giveBack();
+      return one;
+    }
+    taken.push(one.slot);
+  }
+  return { kind: 'taken', slots: taken };
+}
+
+type LaneTake =
+  | { readonly kind: 'taken'; readonly slot: TakenSlot }
+  | Exclude<LanesTake, { readonly kind: 'taken' }>;
+
+function takeLane(lane: LaneFiles, request: LanesRequest): LaneTake {
+  if (request.place !== null && isBehind(lane, request.place, request.locker)) {
+    return { kind: 'busy', lane, queued: true };
+  }
+  const { width, garbage } = readWidth(lane);
+  if (garbage) {
+    const message = `${lane.width} holds no number from 1 to 256, so this lane is one turn wide; write one or remove it.`;
+    request.report({ reason: 'width_garbage', lane: lane.name, path: lane.width, message, errno: null });
+  }
+  for (let index = 0; index < width; index += 1) {
+    const take = takeSlot(slotFiles(lane, index).lock, request.modes, request.locker);
+    if (take.kind === 'taken') return { kind: 'taken', slot: { lane, index, lock: take.slot } };
+    if (take.kind === 'unusable') {
+      const { reason, errno, message } = take;
+      return {
+        kind: 'unusable',
+        reason,
+        report: { lane: lane.name, path: slotFiles(lane, index).lock, message, errno },
+      };
+    }
+  }
+  return { kind: 'busy', lane, queued: false };
+}
