@@ -13,10 +13,12 @@ export interface Invocation {
 
 /** Errors are `bad_input`: the caller prints them with the usage line and exits 64. */
 export function parseInvocation(command: CommandInfo, args: readonly string[]): Result<Invocation> {
+  const takesCommand = command.argumentCount === 'command';
+  const end = takesCommand ? args.indexOf('--') : -1;
   let parsed: ReturnType<typeof parseArgs>;
   try {
     parsed = parseArgs({
-      args: [...args],
+      args: end < 0 ? [...args] : args.slice(0, end),
       options: command.options,
       allowPositionals: true,
       strict: true,
@@ -24,10 +26,13 @@ export function parseInvocation(command: CommandInfo, args: readonly string[]): 
   } catch (thrown) {
     return fail('bad_input', firstSentence(messageOf(thrown)));
   }
-  const { values, positionals } = parsed;
-  if (positionals.length !== command.argumentCount)
-    return fail('bad_input', countMessage(command, positionals));
-  if (positionals.includes('')) return fail('bad_input', 'An argument is empty.');
+  const { values } = parsed;
+  const wrong = takesCommand
+    ? commandMessage(parsed.positionals, end, args)
+    : countMessage(command.argumentCount, parsed.positionals);
+  if (wrong !== null) return fail('bad_input', wrong);
+  if (parsed.positionals.includes('')) return fail('bad_input', 'An argument is empty.');
+  const positionals = takesCommand ? args.slice(end + 1) : parsed.positionals;
   return ok({
     command,
     positionals,
@@ -58,11 +63,19 @@ export function readCount(
   return fail('bad_input', `--${option} takes a whole number from ${smallest} to ${largest}, not ${text}.`);
 }
 
-function countMessage(command: CommandInfo, given: readonly string[]): string {
-  if (given.length > command.argumentCount) {
-    return `${given[command.argumentCount]} is one argument too many.`;
-  }
-  return 'An argument is missing.';
+/** null: as many as there should be. */
+function countMessage(wanted: CommandInfo['argumentCount'], given: readonly string[]): string | null {
+  const most = wanted === 'optional' ? 1 : Number(wanted);
+  const least = wanted === 'optional' ? 0 : most;
+  if (given.length > most) return `${given[most]} is one argument too many.`;
+  return given.length < least ? 'An argument is missing.' : null;
+}
+
+/** null: a command follows `--`, and nothing but options comes before. */
+function commandMessage(before: readonly string[], end: number, args: readonly string[]): string | null {
+  if (end < 0) return 'The command is missing: write it after --.';
+  if (before.length > 0) return `${before[0]} stands before --; the command belongs after it.`;
+  return args.length === end + 1 ? 'The command after -- is missing.' : null;
 }
 
 /** parseArgs adds advice for programmers after its first sentence. */

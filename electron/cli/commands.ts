@@ -14,8 +14,8 @@ export interface CommandInfo {
   /** What `--help` adds to the usage. */
   readonly help: readonly string[];
   readonly options: ParseArgsOptionsConfig;
-  /** How many arguments beside the options. */
-  readonly argumentCount: number;
+  /** How many arguments beside the options; `command`: a whole command line after `--`. */
+  readonly argumentCount: number | 'optional' | 'command';
   /** Only what a command needs is loaded, so that `status` starts fast. */
   readonly load: () => Promise<Run>;
   /** It ends in order on a signal by itself. */
@@ -132,6 +132,51 @@ export const COMMANDS: readonly CommandInfo[] = [
     options: { for: { type: 'string' }, backend: { type: 'string' } },
     argumentCount: 1,
   }),
+  {
+    name: 'turn',
+    usage: 'turn --backend URL [--session S] [--model M] [--class interactive|batch] [--wait SEC] -- CMD…',
+    summary: 'run a command in its backend’s lane, one turn at a time',
+    help: [
+      '--backend URL   whose lane; a backend on another machine has none, and CMD just runs',
+      '--session S     whose turn it is, for those who find the lane busy',
+      '--model M       which model it uses',
+      '--class C       interactive (default) comes before batch among those who wait',
+      '--wait SEC      wait this long for the lane, up to 3600; without it, not at all',
+      'It becomes CMD, so that lane and CMD end together. Busy: exit code 75 and `local_backend_busy`.',
+    ],
+    options: {
+      backend: { type: 'string' },
+      session: { type: 'string' },
+      model: { type: 'string' },
+      class: { type: 'string' },
+      wait: { type: 'string' },
+    },
+    argumentCount: 'command',
+    load: async () => (await import('./run-turn.ts')).runTurn,
+  },
+  {
+    name: 'gate',
+    usage: 'gate URL [--model M] [--json] | gate --machine-wide',
+    summary: 'where a backend’s lane lies and who holds it, without taking it',
+    help: [
+      '--model M        the lane of this model, where the URL is a gateway’s',
+      '--json           as JSON, with every slot',
+      '--machine-wide   as root, once: one root for the lanes of all users',
+      'Exit code 0: a turn would get it; 75: held; 4: it can’t be told from here.',
+    ],
+    options: { ...JSON_OPTION, model: { type: 'string' }, 'machine-wide': { type: 'boolean' } },
+    argumentCount: 'optional',
+    load: async () => (await import('./run-gate.ts')).runGate,
+  },
+  {
+    name: 'doctor',
+    usage: 'doctor [--json]',
+    summary: 'check that what it relies on works here',
+    help: ['--json   each check as JSON', 'Exit code 1 when a check fails.'],
+    options: JSON_OPTION,
+    argumentCount: 0,
+    load: async () => (await import('./run-doctor.ts')).runDoctor,
+  },
   {
     name: 'open',
     usage: 'open',

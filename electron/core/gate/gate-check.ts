@@ -1,0 +1,126 @@
+import { accessSync, constants, readdirSync } from 'node:fs';
+import { createGate } from './gate.ts';
+import { GATE_DIR_VARIABLE, type GateRoot, networkFileSystem } from './gate-root.ts';
+import { commandOf, ghostsIn, inspectLane, type LaneInspection } from './inspect.ts';
+import { seesAllProcesses } from './kernel-locks.ts';
+import { laneFiles } from './lane-files.ts';
+import { runShowdown, type ShowdownOptions } from './showdown.ts';
+
+export interface GateCheck {
+  readonly name: string;
+  readonly outcome: 'ok' | 'failed' | 'skipped';
+  /** Sentences; the first says the result. */
+  readonly detail: readonly string[];
+}
+
+/** What `landlord doctor` says of the gate. Starts some processes; holds up nobody's turn. */
+export async function checkGate(
+  options: ShowdownOptions = {},
+): Promise<{ readonly title: string; readonly checks: readonly GateCheck[] }> {
+  const override = options.gateDir ?? null;
+  const env = override === null ? process.env : { ...process.env, [GATE_DIR_VARIABLE]: override };
+  const gate = createGate({ env: () => env });
+  const locker = gate.world.locker();
+  const root = gate.root();
+  const checks: GateCheck[] = [
+    locker.ok
+      ? { name: 'file lock', outcome: 'ok', detail: ['the system’s file lock can be called.'] }
+      : { name: 'file lock', outcome: 'failed', detail: [locker.error.message] },
+    rootCheck(root),
+  ];
+  checks.push(await showdownCheck(options));
+  if (root !== null) checks.push(ghostCheck(root), lanesCheck(root));
+  return { title: 'Gate', checks };
+}
+
+function rootCheck(root: GateRoot | null): GateCheck {
+  const name = 'root';
+  if (root === null) {
+    const why = `this user has no home in the passwd database; set ${GATE_DIR_VARIABLE}.`;
+    return { name, outcome: 'failed', detail: [why] };
+  }
+  const from = {
+    override: `${GATE_DIR_VARIABLE} sets it; programs without that variable are on other lanes`,
+    'machine-wide': 'all users share it',
+    passwd: 'from the passwd entry of this user',
+  }[root.from];
+  const network = networkFileSystem(root.path);
+  if (network !== null) {
+    const why = `${root.path} is on ${network}, where a lock may not be one lock: turns go on without their lanes.`;
+    return { name, outcome: 'failed', detail: [why] };
+  }
+  if (!canWrite(root.path)) {
+    const why = `${root.path} may not be written by this user: its turns go on without their lanes.`;
+    return { name, outcome: 'failed', detail: [why] };
+  }
+  const detail = [`${root.path} (${from}).`];
+  if (!seesAllProcesses()) {
+    detail.push('Inside a pid namespace: holders outside are not shown, and a lane may read unknown.');
+  }
+  return { name, outcome: 'ok', detail };
+}
+
+/** A root that is not there yet is made by the first turn. */
+function canWrite(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK | constants.X_OK);
+    return true;
+  } catch (thrown) {
+    return thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT';
+  }
+}
+
+async function showdownCheck(options: ShowdownOptions): Promise<GateCheck> {
+  const result = await runShowdown(options);
+  const where = `${result.path ?? 'no lock'}, inode ${result.inode ?? 'none'}`;
+  const steps = result.steps.map(
+    (step) =>
+      `${step.passed ? '✓' : '✗'} ${step.who}: ${step.saw}${step.passed ? '' : `, not ${step.expected}`} (${step.how})`,
+  );
+  const first = result.passed
+    ? `three sessions under different homes met at one lock: ${where}.`
+    : `they did not meet at one lock; the first had ${where}.`;
+  return { name: 'showdown', outcome: result.passed ? 'ok' : 'failed', detail: [first, ...steps] };
+}
+
+function ghostCheck(root: GateRoot): GateCheck {
+  const ghosts = ghostsIn(root.path);
+  const name = 'replaced locks';
+  if (ghosts.length === 0) {
+    return { name, outcome: 'ok', detail: ['every lock that is held is the file at its path.'] };
+  }
+  const detail = ghosts.map(
+    (ghost) =>
+      `pid ${ghost.pid} (${commandOf(ghost.pid) ?? 'unknown'}) holds ${ghost.path}, which is not the file there now.`,
+  );
+  const first =
+    'a lock file was deleted or replaced under its holder: until that turn ends, another may run beside it. Find what removes files there.';
+  return { name, outcome: 'failed', detail: [first, ...detail] };
+}
+
+function lanesCheck(root: GateRoot): GateCheck {
+  const lanes = lanesIn(root.path);
+  const name = 'lanes';
+  if (lanes.length === 0) return { name, outcome: 'ok', detail: ['no turn has been taken here yet.'] };
+  const held = lanes.filter((lane) => lane.holders.length > 0).length;
+  const detail = lanes.map((lane) => {
+    const state = lane.held === null ? 'unknown' : lane.holders.length === 0 ? 'idle' : 'held';
+    const by = lane.holders.map((holder) => ` by pid ${holder.pid ?? 'unknown'}`).join(',');
+    return `${lane.path}, inode ${lane.slots[0]?.inode ?? 'none'}: ${state}${by}.`;
+  });
+  return { name, outcome: 'ok', detail: [`${lanes.length} in this root, ${held} held.`, ...detail] };
+}
+
+/** Every lane that has a lock file in a root. */
+export function lanesIn(root: string): readonly LaneInspection[] {
+  let names: readonly string[];
+  try {
+    names = readdirSync(root);
+  } catch {
+    return [];
+  }
+  return names
+    .flatMap((name) => /^([0-9a-z.:-]+_\d{1,5})\.lock$/.exec(name)?.[1] ?? [])
+    .sort()
+    .map((name) => inspectLane(laneFiles(root, name)));
+}

@@ -1,0 +1,65 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, mkdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { fail, messageOf, ok, type Result } from '../../../shared/errors.ts';
+import { laneFiles } from './lane-files.ts';
+import { type LaneMeaning, meaningText } from './means.ts';
+
+/**
+ * What every process must agree on, written where every process looks: how wide a lane is, and which
+ * lanes a port means. Written aside and renamed, and not at all where it already says so.
+ */
+export interface LaneSetup {
+  /** `127.0.0.1_8080`. */
+  readonly name: string;
+  /** 1 removes the file. */
+  readonly width: number;
+  /** null removes the file: the port is its own lane. */
+  readonly means: LaneMeaning | null;
+}
+
+/** Errors: `storage_failed`. */
+export function setUpLane(root: string, setup: LaneSetup, shared: boolean): Result<void> {
+  const files = laneFiles(root, setup.name);
+  try {
+    ensureText(files.width, setup.width === 1 ? null : `${setup.width}\n`, shared);
+    ensureText(files.means, setup.means === null ? null : meaningText(setup.means), shared);
+    return ok(undefined);
+  } catch (thrown) {
+    return fail(
+      'storage_failed',
+      `The lane ${setup.name} can't be set up in ${root} (${messageOf(thrown)}); turns take it one at a time.`,
+    );
+  }
+}
+
+function ensureText(path: string, text: string | null, shared: boolean): void {
+  const present = readText(path);
+  if (present === text) return;
+  if (text === null) {
+    unlinkSync(path);
+    return;
+  }
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const aside = `${path}.${randomBytes(4).toString('hex')}.tmp`;
+  try {
+    writeFileSync(aside, text, { flag: 'wx', mode: 0o600 });
+    if (shared) chmodSync(aside, 0o644);
+    renameSync(aside, path);
+  } catch (thrown) {
+    try {
+      unlinkSync(aside);
+    } catch {
+      // It was never made.
+    }
+    throw thrown;
+  }
+}
+
+function readText(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null;
+  }
+}
