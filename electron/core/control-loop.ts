@@ -296,9 +296,7 @@ export class ControlLoop {
     this.#world = guardWorld({
       nowMs,
       devices,
-      models: this.models
-        .views()
-        .map((view) => guardModel(view, this.sight.free(view.deviceId, nowMs).freeBytes)),
+      models: this.models.views().map(guardModel),
       asleep: this.#wishes.sleep !== null,
       settings: this.#settings,
       resumedAtMs: this.#wakeWatch.resumedAtMs,

@@ -59,12 +59,8 @@ export function guardDevice(
   };
 }
 
-export function guardModel(view: ModelView, freeNowBytes: number | null): GuardModel {
-  const { observed, operation, memo } = view;
-  const grownBytes =
-    view.status === 'loading' && memo.freeAtLoadBytes !== null && freeNowBytes !== null
-      ? Math.max(0, memo.freeAtLoadBytes - freeNowBytes)
-      : null;
+export function guardModel(view: ModelView): GuardModel {
+  const { observed, operation } = view;
   return {
     id: view.id,
     backend: view.backend,
@@ -80,7 +76,7 @@ export function guardModel(view: ModelView, freeNowBytes: number | null): GuardM
     ttlMs: view.ttlMs,
     bytes: view.measuredBytes ?? view.predictedBytes,
     predictedBytes: view.predictedBytes,
-    seenBytes: view.status === 'loading' ? (view.measuredBytes ?? grownBytes) : view.measuredBytes,
+    seenBytes: view.measuredBytes,
     unloadRequestedAtMs: operation?.requestedAtMs ?? null,
     signalable: operation?.signalable ?? null,
     turnClass: null,

@@ -1,0 +1,1 @@
+export { SimulatedCard, type SimulatedFootprint } from '../../electron/core/demo/simulated-card.ts';
