@@ -43,7 +43,8 @@ export function archivesOf(files) {
     if (name.endsWith('.sources')) {
       for (const stanza of text.split(/\n[ \t]*\n/)) {
         const fields = stanzaFields(stanza);
-        if (!/\bdeb\b/.test(fields.types ?? '') || /^no$/i.test(fields.enabled ?? '')) continue;
+        if (!(fields.types ?? '').split(/\s+/).includes('deb') || /^no$/i.test(fields.enabled ?? ''))
+          continue;
         for (const uri of (fields.uris ?? '').split(/\s+/).filter(Boolean)) {
           found.push({ uri, suites: fields.suites ?? '', signedBy: fields['signed-by'] ?? null });
         }

@@ -127,7 +127,10 @@ export function childWatch(options: {
         if (retry !== null) clearTimeout(retry);
         const waiting = [...found.values()].filter((entry) => entry.process === null);
         const dueMs = Math.min(...waiting.map((entry) => entry.nextTryAtMs)) - clock.monotonicMs();
-        retry = dueMs < options.tickMs && !isStopped ? setTimeout(() => void proveOnce(), dueMs) : null;
+        retry =
+          dueMs < options.tickMs && !isStopped
+            ? setTimeout(() => void proveOnce(), Math.max(0, dueMs))
+            : null;
       });
     return proving;
   };

@@ -53,9 +53,8 @@ export interface HttpClient {
 /** `apiKey` null: no authorization header. */
 export function httpClient(baseUrl: string, apiKey: string | null): HttpClient {
   const secure = baseUrl.startsWith('https:');
-  const agent = secure
-    ? new HttpsAgent({ keepAlive: true, maxSockets: 8 })
-    : new HttpAgent({ keepAlive: true, maxSockets: 8 });
+  // No connection is kept: in llama-server each one holds a thread that a request of its users may need.
+  const agent = secure ? new HttpsAgent({ keepAlive: false }) : new HttpAgent({ keepAlive: false });
   const send = secure ? httpsRequest : httpRequest;
   const headers: Record<string, string> = { accept: 'application/json' };
   if (apiKey !== null) headers.authorization = `Bearer ${apiKey}`;
@@ -123,7 +122,7 @@ export function httpClient(baseUrl: string, apiKey: string | null): HttpClient {
     options: RequestOptions = {},
   ): Promise<HttpAnswer> => {
     const first = await once(method, path, payload, options);
-    // A kept connection may be closed by the server just as it is used again; all we ask is safe to ask twice.
+    // A server that restarts hangs up on some; all that we ask is safe to ask twice.
     if (first.kind === 'failed' && first.reason === 'cut') return await once(method, path, payload, options);
     return first;
   };
