@@ -18,9 +18,9 @@ export interface RootInputs {
   readonly override: string | undefined;
   readonly cwd: string;
   readonly machineWide: string;
-  readonly machineWideThere: boolean;
+  readonly isThere: (folder: string) => boolean;
   /** null: the effective uid has no passwd entry, or one without a home. */
-  readonly passwdHome: string | null;
+  readonly passwdHome: () => string | null;
 }
 
 export const MACHINE_WIDE_ROOT = '/var/lib/vram-landlord/gates';
@@ -31,9 +31,10 @@ export function chooseRoot(inputs: RootInputs): GateRoot | null {
   if (inputs.override !== undefined && inputs.override !== '') {
     return { path: resolve(inputs.cwd, inputs.override), from: 'override' };
   }
-  if (inputs.machineWideThere) return { path: inputs.machineWide, from: 'machine-wide' };
-  if (inputs.passwdHome === null || !isAbsolute(inputs.passwdHome)) return null;
-  return { path: join(inputs.passwdHome, '.local', 'state', 'vram-landlord', 'gates'), from: 'passwd' };
+  if (inputs.isThere(inputs.machineWide)) return { path: inputs.machineWide, from: 'machine-wide' };
+  const home = inputs.passwdHome();
+  if (home === null || !isAbsolute(home)) return null;
+  return { path: join(home, '.local', 'state', 'vram-landlord', 'gates'), from: 'passwd' };
 }
 
 const homes = new Map<number, string | null>();

@@ -1,5 +1,3 @@
-import { join } from 'node:path';
-
 /**
  * The files of one lane (design §5.1). Any program in any language finds them by these names:
  *
@@ -29,19 +27,15 @@ export interface SlotFiles {
 /** More than this at once on one backend is a mistake in the file. */
 export const MAX_WIDTH = 256;
 
+/** `root` is absolute. Paths are put together by hand: this is done for each turn. */
 export function laneFiles(root: string, name: string): LaneFiles {
-  return {
-    name,
-    root,
-    width: join(root, `${name}.width`),
-    queue: join(root, `${name}.queue`),
-    means: join(root, `${name}.means`),
-  };
+  const stem = `${root}/${name}`;
+  return { name, root, width: `${stem}.width`, queue: `${stem}.queue`, means: `${stem}.means` };
 }
 
 export function slotFiles(lane: LaneFiles, index: number): SlotFiles {
-  const stem = index === 0 ? lane.name : `${lane.name}.${index}`;
-  return { index, lock: join(lane.root, `${stem}.lock`), sidecar: join(lane.root, `${stem}.json`) };
+  const stem = index === 0 ? `${lane.root}/${lane.name}` : `${lane.root}/${lane.name}.${index}`;
+  return { index, lock: `${stem}.lock`, sidecar: `${stem}.json` };
 }
 
 /** 1–256; null for a text that is no such number, which counts as 1: too narrow is only slower. */

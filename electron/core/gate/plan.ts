@@ -23,6 +23,13 @@ export type Plan =
       readonly message: string;
     };
 
+/**
+ * How long a plan stands: which lanes it takes changes when an administrator makes the machine-wide
+ * root or the runtime its settings, and a turn in flight then outlasts this anyway.
+ */
+const KEPT_MS = 1000;
+const MOST_KEPT = 64;
+
 const GOES_ON = 'The turn goes on without its lane.';
 
 export interface Planner {
@@ -34,16 +41,16 @@ export interface Planner {
 export function createPlanner(world: GateWorld): Planner {
   /** A root's file system does not change under it while a process lives. */
   const networks = new Map<string, string | null>();
+  const kept = new Map<string, { readonly plan: Plan; readonly untilMs: number }>();
 
   const root = (): GateRoot | null => {
     const override = world.env()[GATE_DIR_VARIABLE];
     return chooseRoot({
       override,
-      cwd: override === undefined ? '/' : world.cwd(),
+      cwd: override === undefined || override.startsWith('/') ? '/' : world.cwd(),
       machineWide: world.machineWideRoot,
-      // Asked each time: once it is made, everybody must be on it from their next turn on.
-      machineWideThere: world.isFolder(world.machineWideRoot),
-      passwdHome: world.passwdHome(),
+      isThere: (path) => world.isFolder(path),
+      passwdHome: () => world.passwdHome(),
     });
   };
 
@@ -55,7 +62,7 @@ export function createPlanner(world: GateWorld): Planner {
     return found;
   };
 
-  const plan = (backendUrl: string | null | undefined, model: string | null): Plan => {
+  const makePlan = (backendUrl: string | null | undefined, model: string | null): Plan => {
     if (backendUrl === null || backendUrl === undefined || backendUrl.trim() === '') {
       return { kind: 'skip', why: 'not_configured' };
     }
@@ -86,6 +93,17 @@ export function createPlanner(world: GateWorld): Planner {
       lanes,
       modes: where.from === 'machine-wide' ? SHARED_MODES : PRIVATE_MODES,
     };
+  };
+
+  const plan = (backendUrl: string | null | undefined, model: string | null): Plan => {
+    const name = `${process.geteuid?.()} ${world.env()[GATE_DIR_VARIABLE]} ${model} ${backendUrl}`;
+    const nowMs = world.monotonicMs();
+    const known = kept.get(name);
+    if (known !== undefined && nowMs < known.untilMs) return known.plan;
+    const made = makePlan(backendUrl, model);
+    if (kept.size >= MOST_KEPT) kept.clear();
+    if (made.kind === 'lanes') kept.set(name, { plan: made, untilMs: nowMs + KEPT_MS });
+    return made;
   };
 
   return { plan, root };

@@ -1,0 +1,50 @@
+/**
+ * `npm run bench [-- --only NAME] [--json]`: what our own mechanisms cost, beside what one would use
+ * instead, measured alternately in one run so that a busy machine slows both alike.
+ */
+import { cpus, release, totalmem } from 'node:os';
+import { parseArgs } from 'node:util';
+import { type BenchReport, reportText } from './bench/report.ts';
+
+interface Part {
+  readonly name: string;
+  readonly about: string;
+  readonly load: () => Promise<() => Promise<BenchReport>>;
+}
+
+const PARTS: readonly Part[] = [
+  {
+    name: 'lane',
+    about: 'taking and releasing a lane, beside other file locks',
+    load: async () => (await import('./bench/lane.ts')).benchLane,
+  },
+];
+
+const { values } = parseArgs({
+  options: { only: { type: 'string', multiple: true }, json: { type: 'boolean' } },
+  strict: true,
+});
+const wanted = values.only ?? PARTS.map((part) => part.name);
+const unknown = wanted.find((name) => !PARTS.some((part) => part.name === name));
+if (unknown === undefined) {
+  const reports: BenchReport[] = [];
+  for (const part of PARTS.filter(({ name }) => wanted.includes(name))) {
+    if (values.json !== true) process.stdout.write(`${part.name}: ${part.about}\n`);
+    const report = await (await part.load())();
+    reports.push(report);
+    if (values.json !== true) process.stdout.write(`${reportText(report)}\n`);
+  }
+  const machine = {
+    cpu: cpus()[0]?.model ?? null,
+    cores: cpus().length,
+    memoryBytes: totalmem(),
+    kernel: release(),
+    node: process.version,
+  };
+  if (values.json === true) process.stdout.write(`${JSON.stringify({ machine, reports })}\n`);
+} else {
+  process.stderr.write(
+    `There is no part ${unknown}; there are ${PARTS.map((part) => part.name).join(', ')}.\n`,
+  );
+  process.exitCode = 64;
+}
