@@ -139,7 +139,7 @@ export const strings = {
     noneText: 'VRAM Landlord looks on the usual ports of this machine every few seconds. Start one:',
     noneCommand: 'llama-server --models-dir ~/models --port 8080',
     noneConfig: 'or name it in ~/.config/vram-landlord/config.yaml:',
-    noneSnippet: 'backends:\n  - { name: router, kind: llama.cpp, url: "http://127.0.0.1:8080" }',
+    noneSnippet: 'backends:\n  - name: router\n    kind: llama.cpp\n    url: http://127.0.0.1:8080',
     noModels: 'The server answers and offers no models yet. Models it learns of appear here.',
   },
 

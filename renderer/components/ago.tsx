@@ -1,7 +1,7 @@
 import { memo } from 'react';
 import { strings } from '../strings.ts';
 import { ageText, epochMs } from '../view/figures.ts';
-import { useReplica, useTimed } from './context.ts';
+import { useModel, useTimed } from './context.ts';
 
 /** How long ago, or how soon, in words that go on by themselves. */
 export const Ago = memo(function Ago({ atMs, write }: { atMs: number; write: (age: string) => string }) {
@@ -15,13 +15,16 @@ export const LeavesIn = memo(function LeavesIn({ atMs }: { atMs: number }) {
   return <>{text}</>;
 });
 
-/** Age of a device's reading, apart from its card: it changes with each tick and the card does not. */
+/**
+ * Age of a device's reading, apart from its card: it changes with each tick and the card does not. Read
+ * from the replica as the clock ticks, so that it moves once a second and not with each reading.
+ */
 export const ReadAgo = memo(function ReadAgo({ deviceId }: { deviceId: string }) {
-  const atMs = useReplica(({ state }) =>
-    epochMs(state?.devices.find((device) => device.id === deviceId)?.sampledAt ?? null),
-  );
-  const text = useTimed((nowMs) =>
-    atMs === null ? strings.device.neverRead : strings.device.readAgo(ageText(nowMs - atMs)),
-  );
+  const { replica } = useModel();
+  const text = useTimed((nowMs) => {
+    const device = replica.getState().state?.devices.find((entry) => entry.id === deviceId);
+    const atMs = epochMs(device?.sampledAt ?? null);
+    return atMs === null ? strings.device.neverRead : strings.device.readAgo(ageText(nowMs - atMs));
+  });
   return <span className="age">{text}</span>;
 });

@@ -20,7 +20,7 @@ export function deviceCard(device: DeviceState, state: LandlordState): DeviceCar
   const sentence = sentenceOf(device, state);
   const facts = [device.name];
   if (device.totalBytes !== null) facts.push(strings.device.total(bytesText(device.totalBytes)));
-  if (device.unified) facts.push(strings.device.unified);
+  if (device.unified && device.kind !== 'system') facts.push(strings.device.unified);
   if (device.drivesDisplay === true) facts.push(strings.device.drivesDisplay);
   if (device.usedBytes !== null) facts.push(strings.device.inUse(bytesText(device.usedBytes)));
   return {
