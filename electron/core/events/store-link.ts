@@ -12,8 +12,8 @@ import type {
  * One life of the database's worker. Requests are answered in order; when the worker dies, those
  * that wait are answered with a failure and this link is over.
  *
- * A worker thread, by measurement (Node 24, after 2000 events): on the main thread SQLite adds 6 MB and
- * each stall of the disk; a worker adds 21 MB in the same process; a child process of its own 51 MB.
+ * A worker thread, by measurement (Node 24, resident): on the main thread SQLite adds 6 MB and each
+ * stall of the disk; a worker adds 25 MB, 19 of them for the empty thread; a child process adds 51 MB.
  */
 export class StoreLink {
   readonly #worker: Worker;

@@ -1,4 +1,15 @@
-import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  open as openFile,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -289,7 +300,6 @@ describe('when the disk takes nothing', () => {
     const other = new DatabaseSync(file, { timeout: 2000 });
     other.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     other.close();
-    const { open: openFile } = await import('node:fs/promises');
     const raw = await openFile(file, 'r+');
     const { size } = await raw.stat();
     await raw.write(Buffer.alloc(size - 4096, 0xa5), 0, size - 4096, 4096);
@@ -302,6 +312,41 @@ describe('when the disk takes nothing', () => {
     await store.close();
     const again = openStore();
     expect(await again.all('pin/')).toEqual({ 'pin/a': true });
+  });
+
+  it('a database found damaged at the start: saves the facts that can still be read, pins above all', async () => {
+    const first = openStore();
+    await first.set('pin/a', true);
+    for (let count = 0; count < 50; count += 1) await first.append(event('f'.repeat(900)), NOW);
+    await first.close();
+    const reader = new DatabaseSync(file);
+    const factsPage = Number(
+      reader.prepare("SELECT rootpage FROM sqlite_master WHERE name = 'facts'").get()?.rootpage,
+    );
+    reader.close();
+    const raw = await readFile(file);
+    const fresh = raw.map((byte, at) => (at < 4096 || Math.floor(at / 4096) + 1 === factsPage ? byte : 0xa5));
+    await writeFile(file, fresh);
+
+    const store = openStore();
+    expect(await store.get('pin/a')).toBe(true);
+    expect(troubles[0]?.reason).toContain('damaged');
+    await store.close();
+    expect(await openStore().all('')).toEqual({ 'pin/a': true });
+  });
+
+  it('a fact whose answer came late and was a refusal: is written once it can be', async () => {
+    const store = openStore({ answerMs: 20 });
+    await store.ready();
+    const other = new DatabaseSync(file, { timeout: 2000 });
+    other.exec('BEGIN IMMEDIATE');
+    expect(await store.set('pin', 1)).toMatchObject({ ok: false, error: { code: 'storage_failed' } });
+    await until(() => store.trouble() !== null);
+    expect(store.trouble()).toContain('locked');
+    other.exec('COMMIT');
+    await until(() => store.trouble() === null);
+    expect(other.prepare("SELECT value FROM facts WHERE key = 'pin'").get()).toMatchObject({ value: '1' });
+    other.close();
   });
 
   it('a database of a newer version: leaves it as it is and says so', async () => {
