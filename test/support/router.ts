@@ -166,5 +166,12 @@ export function directInspector(): ServerInspector {
   return {
     find: async (query) => proc.find(query),
     facts: async (pids) => proc.facts(pids),
+    times: async (pids) =>
+      pids.flatMap((pid) => {
+        const stat = proc.stat(pid);
+        if (stat === null) return [];
+        const { startTimeTicks, cpuTicks, state } = stat;
+        return [{ pid, startTimeTicks, cpuMs: cpuTicks * 10, state }];
+      }),
   };
 }

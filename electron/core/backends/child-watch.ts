@@ -1,6 +1,12 @@
 import type { Clock } from '../clock.ts';
 import type { ProcessFacts, ProcessIdentity, ServerQuery } from '../process/identity.ts';
-import { likelyServer, proveServer, routerProcess, type ServerInspector } from '../process/proof.ts';
+import {
+  likelyServer,
+  type ProcessTimes,
+  proveServer,
+  routerProcess,
+  type ServerInspector,
+} from '../process/proof.ts';
 import {
   type Activity,
   atRest,
@@ -141,7 +147,8 @@ export function childWatch(options: {
     const readings = new Map<string, CpuReading>();
     if (pids.length === 0) return readings;
     if (router !== null) pids.push(router.pid);
-    const facts = new Map((await inspector.facts(pids)).map((process) => [process.pid, process]));
+    const times = await (inspector.times?.(pids) ?? inspector.facts(pids));
+    const facts = new Map(times.map((process) => [process.pid, process]));
     const atMs = clock.monotonicMs();
     if (router !== null && !isSame(facts.get(router.pid), router.startTimeTicks)) router = null;
     for (const [name, entry] of found) {
@@ -228,6 +235,6 @@ function isPresent(model: TrackedModel): boolean {
   return model.status !== 'unloaded' && model.status !== 'failed';
 }
 
-function isSame(process: ProcessFacts | undefined, startTimeTicks: number | null): boolean {
+function isSame(process: ProcessTimes | undefined, startTimeTicks: number | null): boolean {
   return process !== undefined && process.state !== 'Z' && process.startTimeTicks === startTimeTicks;
 }

@@ -2,6 +2,9 @@ import { basename } from 'node:path/posix';
 import type { ProcessFacts, Proof, ServerQuery } from './identity.ts';
 import { flagValue } from './procfs-text.ts';
 
+/** What is read of a process again and again: one line of /proc/<pid>/stat. */
+export type ProcessTimes = Pick<ProcessFacts, 'pid' | 'startTimeTicks' | 'cpuMs' | 'state'>;
+
 /** Where process facts come from: the sampler child in the product, /proc itself in tests. */
 export interface ServerInspector {
   /**
@@ -9,8 +12,13 @@ export interface ServerInspector {
    * Costs a walk over /proc: asked when a server is new, not on a cadence.
    */
   find(query: ServerQuery): Promise<readonly ProcessFacts[]>;
-  /** Those of `pids` that still live. Asked about once a second. */
+  /** Those of `pids` that still live, with all their marks. */
   facts(pids: readonly number[]): Promise<readonly ProcessFacts[]>;
+  /**
+   * Those of `pids` that still live, asked about once a second. Where it is missing `facts` is asked,
+   * which walks the kernel's whole socket table for each process: milliseconds instead of microseconds.
+   */
+  times?(pids: readonly number[]): Promise<readonly ProcessTimes[]>;
 }
 
 /**
