@@ -36,7 +36,10 @@ export function entry(id: string, value: string, args: readonly string[] = []) {
   };
 }
 
-export async function fakeLlama(options: { readonly events?: boolean } = {}): Promise<FakeLlama> {
+/** `onStream` is called as each event stream opens, before anything is sent on it. */
+export async function fakeLlama(
+  options: { readonly events?: boolean; readonly onStream?: () => void } = {},
+): Promise<FakeLlama> {
   const asked: string[] = [];
   const streams = new Set<ServerResponse>();
   const answers = new Map<string, FakeAnswer>([
@@ -49,6 +52,7 @@ export async function fakeLlama(options: { readonly events?: boolean } = {}): Pr
     if (target === 'GET /models/sse' && options.events !== false) {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
       streams.add(response);
+      options.onStream?.();
       response.on('close', () => streams.delete(response));
       return;
     }

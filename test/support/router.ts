@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { processTimes } from '../../electron/core/process/process-times.ts';
 import { procfs } from '../../electron/core/process/procfs.ts';
 import type { ServerInspector } from '../../electron/core/process/proof.ts';
 import { gguf, type SyntheticShape } from './gguf.ts';
@@ -166,12 +167,6 @@ export function directInspector(): ServerInspector {
   return {
     find: async (query) => proc.find(query),
     facts: async (pids) => proc.facts(pids),
-    times: async (pids) =>
-      pids.flatMap((pid) => {
-        const stat = proc.stat(pid);
-        if (stat === null) return [];
-        const { startTimeTicks, cpuTicks, state } = stat;
-        return [{ pid, startTimeTicks, cpuMs: cpuTicks * 10, state }];
-      }),
+    times: processTimes,
   };
 }

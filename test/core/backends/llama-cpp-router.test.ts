@@ -15,7 +15,7 @@ afterEach(async () => {
   for (const each of open.splice(0).reverse()) await each[Symbol.asyncDispose]();
 });
 
-async function fake(options = {}): Promise<FakeLlama> {
+async function fake(options: Parameters<typeof fakeLlama>[0] = {}): Promise<FakeLlama> {
   const server = await fakeLlama(options);
   open.push(server);
   return server;
@@ -71,6 +71,13 @@ describe('watching a router', () => {
     list(server, entry('a', 'sleeping'));
     server.cut();
     await until(() => status(backend, 'a') === 'sleeping' && server.streams() === 1, 5_000, 'a new stream');
+  });
+
+  it('misses nothing that happens between its first list and the opening of the stream', async () => {
+    const server: FakeLlama = await fake({ onStream: () => list(server, entry('a', 'loaded')) });
+    list(server, entry('a', 'unloaded'));
+    const { backend } = watch(server);
+    await until(() => status(backend, 'a') === 'loaded', 5_000, 'what happened meanwhile');
   });
 
   it('reads the list every few seconds where there are no events, and says so', async () => {
