@@ -14,7 +14,8 @@ export async function ensureLlamaServer(root, steps) {
   if (fetcher.findLlamaServer() !== null) return;
   await steps.run('Fetching a llama-server for the integration tests (15 MB)', async () => {
     try {
-      await fetcher.ensureLlamaServer();
+      // Its own progress would break the step's line; its error says what went wrong.
+      await fetcher.ensureLlamaServer({ onProgress: () => {} });
     } catch (error) {
       throw new SetupError(error instanceof Error ? error.message : String(error));
     }
