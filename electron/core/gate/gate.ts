@@ -50,6 +50,8 @@ export interface TryContext {
   readonly locker: FileLocker;
   readonly about: TurnAbout;
   readonly options: TurnOptions;
+  readonly onReport: OnReport;
+  /** Passes on the first of a kind. */
   readonly report: (report: GateReport) => void;
 }
 
@@ -119,6 +121,7 @@ export function createGate(overrides: Partial<GateWorld> = {}): Gate {
           class: options.class ?? 'interactive',
         },
         options,
+        onReport,
         report: (report) => tellOnce(report, onReport),
       };
       const inherited = world.env()[TURN_VARIABLE];
@@ -150,16 +153,16 @@ export function createGate(overrides: Partial<GateWorld> = {}): Gate {
     place: string | null,
     waitedMs: number,
   ): HeldTurn | OpenTurn | Missed => {
-    const { plan, locker, report, options } = context;
+    const { plan, locker, report, onReport, options } = context;
     try {
       const take = takeLanes({ lanes: plan.lanes, modes: plan.modes, locker, place, report });
       if (take.kind === 'busy') return { kind: 'missed', lane: take.lane, queued: take.queued };
-      if (take.kind === 'unusable') return open(take.reason, take.report, report);
+      if (take.kind === 'unusable') return open(take.reason, take.report, onReport);
       const id = options.turn ?? `${Math.floor(world.epochMs()).toString(36)}-${world.chance()}`;
       if (options.sidecar !== false) writeSidecars(context, take.slots, id);
       return new ActiveTurn(id, take.slots, locker, waitedMs);
     } catch (thrown) {
-      return open('internal', internal(thrown), report);
+      return open('internal', internal(thrown), onReport);
     }
   };
 

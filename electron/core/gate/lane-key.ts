@@ -70,7 +70,7 @@ function hasPort80(rest: string): boolean {
 
 function isBareIpv6(text: string): boolean {
   const host = text.split(/[/?#]/)[0] ?? '';
-  return !host.includes('[') && /^[0-9a-f:.]*(%.*)?$/i.test(host) && host.split(':').length > 3;
+  return !host.includes('[') && /^[0-9a-f:.]*(%.*)?$/i.test(host) && host.split(':').length > 2;
 }
 
 /** An IPv6 zone says through which interface; `URL` refuses one, and it names no other machine. */

@@ -55,10 +55,10 @@ export function newcomerName(turnClass: TurnClass): string {
 
 /** Whether a ticket that comes before is alive. Removes the dead ones it meets. */
 export function isBehind(lane: LaneFiles, own: string, locker: FileLocker): boolean {
-  // Asked first because a missing folder is the usual case, and an exception is dear.
-  if (statSync(lane.queue, { throwIfNoEntry: false }) === undefined) return false;
   let names: readonly string[];
   try {
+    // Asked first because a missing folder is the usual case, and an exception is dear.
+    if (statSync(lane.queue, { throwIfNoEntry: false }) === undefined) return false;
     names = readdirSync(lane.queue);
   } catch {
     return false;

@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest';
+import {
+  deviceParts,
+  kernelFileId,
+  mountDevice,
+  parseFdInfo,
+  parseKernelLocks,
+} from '../../../electron/core/gate/proc-locks.ts';
+
+const TABLE = `1: POSIX  ADVISORY  WRITE 811 00:1a:901 0 EOF
+2: FLOCK  ADVISORY  WRITE 4242 fe:00:2146399 0 EOF
+2: -> FLOCK  ADVISORY  WRITE 4250 fe:00:2146399 0 EOF
+3: OFDLCK ADVISORY  READ  -1 08:01:8713209 128 191
+4: FLOCK  ADVISORY  WRITE 0 103:12:77 0 EOF
+5: LEASE  ACTIVE    READ  99 fe:00:2146399 0 EOF
+`;
+
+describe('the kernel’s table of locks', () => {
+  it('gives the flocks alone, and tells who waits from who holds', () => {
+    expect(parseKernelLocks(TABLE)).toEqual([
+      { file: 'fe:00:2146399', pid: 4242, waiting: false },
+      { file: 'fe:00:2146399', pid: 4250, waiting: true },
+      { file: '103:12:77', pid: 0, waiting: false },
+    ]);
+  });
+
+  it('gives nothing for what is no such table', () => {
+    expect(parseKernelLocks('')).toEqual([]);
+    expect(parseKernelLocks('FLOCK ADVISORY WRITE 1')).toEqual([]);
+  });
+
+  it('reads inode, mount and lock of a descriptor', () => {
+    const text =
+      'pos:\t0\nflags:\t02100002\nmnt_id:\t27\nino:\t2146399\nlock:\t1: FLOCK  ADVISORY  WRITE 15785 fe:00:2146399 0 EOF\n';
+    expect(parseFdInfo(text)).toEqual({
+      inode: 2146399,
+      mountId: 27,
+      locks: [{ file: 'fe:00:2146399', pid: 15785, waiting: false }],
+    });
+    expect(parseFdInfo('pos:\t0\n')).toEqual({ inode: null, mountId: null, locks: [] });
+  });
+
+  it('names a file as the kernel does, by the mount’s device rather than stat’s', () => {
+    const mounts = '27 1 254:0 / / rw - ext4 /dev/vda rw\n28 27 0:45 / /home rw - btrfs /dev/vdb rw\n';
+    expect(mountDevice(mounts, 27)).toEqual({ major: 254, minor: 0 });
+    expect(mountDevice(mounts, 28)).toEqual({ major: 0, minor: 45 });
+    expect(mountDevice(mounts, 2)).toBeNull();
+    expect(kernelFileId(254, 0, 2146399)).toBe('fe:00:2146399');
+    expect(kernelFileId(259, 18, 77)).toBe('103:12:77');
+  });
+
+  it('takes a device number apart as glibc does', () => {
+    expect(deviceParts(65024)).toEqual({ major: 254, minor: 0 });
+    expect(deviceParts(0x10303)).toEqual({ major: 0x103, minor: 3 });
+    expect(deviceParts(0x100801)).toEqual({ major: 8, minor: 0x101 });
+  });
+});
