@@ -9,6 +9,7 @@ export function readWidth(lane: LaneFiles): { readonly width: number; readonly g
     const width = parseWidth(readFileSync(lane.width, 'utf8'));
     return { width: width ?? 1, garbage: width === null };
   } catch {
-    return { width: 1, garbage: true };
+    // A folder that can't be read is found out, and told, when the lock is opened.
+    return { width: 1, garbage: false };
   }
 }
