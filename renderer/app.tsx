@@ -20,7 +20,7 @@ export function App() {
       {kind === 'lost' && page !== null && <p className="notice warning">{words.lostDetail}</p>}
       {kind === 'locked' && (
         <p className="notice warning">
-          {words.locked} {words.lockedDetail} <code>{words.lockedCommand}</code>
+          {words.lockedWhy} {words.lockedDetail} <code>{words.lockedCommand}</code>
         </p>
       )}
       <div className={kind === 'lost' || kind === 'locked' ? 'content old' : 'content'}>

@@ -5,9 +5,11 @@ export const strings = {
   connection: {
     connecting: 'Connecting …',
     live: 'Live',
-    lost: (age: string) => `Connection lost ${age} ago`,
+    lost: 'Connection lost',
+    locked: 'Connection lost',
+    ago: (age: string) => `${age} ago`,
     lostDetail: 'What you see is from then. Trying again by itself.',
-    locked: 'This page may not read the runtime any more.',
+    lockedWhy: 'This page may not read the runtime any more.',
     lockedDetail: 'Open it anew with',
     lockedCommand: 'npx landlord open',
     waiting: 'Waiting for the first reading …',

@@ -5,6 +5,8 @@ import { spawn } from 'node:child_process';
 export class SetupError extends Error {}
 
 const KEPT_OUTPUT_CHARS = 200_000;
+const NOISE =
+  /npm warn EBADENGINE|A complete log of this run|^npm (?:error|ERR!)\s*(?:[{}]|at |(?:code|errno|syscall|address|port|type|path|dest): |$)|^\s+at /;
 
 export class Steps {
   /** @param {{ write(text: string): unknown, isTTY?: boolean }} out */
@@ -93,7 +95,8 @@ export function runProgram(command, args, options = {}) {
 }
 
 /**
- * The last lines of a program's output that say something.
+ * The last lines of a program's output that say something to a person: no stack, no warnings about
+ * newer Nodes, none of the fields that npm prints of an error.
  *
  * @param {string} output
  * @param {number} count
@@ -102,7 +105,7 @@ export function lastLines(output, count) {
   return output
     .split('\n')
     .map((line) => line.trimEnd())
-    .filter((line) => line !== '' && !/EBADENGINE|A complete log of this run/.test(line))
+    .filter((line) => line !== '' && !NOISE.test(line))
     .slice(-count)
     .join('\n');
 }

@@ -24,14 +24,15 @@ export const Header = memo(function Header({ page }: { page: Page | null }) {
 
 function ConnectionState() {
   const connection = useReplica((replica) => replica.connection);
-  const lost = connection.kind === 'lost' || connection.kind === 'locked';
   return (
-    <span className={`connection ${connection.kind}`} role="status">
+    <span className={`connection ${connection.kind}`}>
       <i aria-hidden="true" />
-      {lost ? (
-        <Ago atMs={connection.sinceMs} write={strings.connection.lost} />
-      ) : (
-        strings.connection[connection.kind]
+      {/* Spoken once when it changes; the seconds beside it are for the eye. */}
+      <span role="status">{strings.connection[connection.kind]}</span>
+      {'sinceMs' in connection && (
+        <span aria-hidden="true">
+          <Ago atMs={connection.sinceMs} write={strings.connection.ago} />
+        </span>
       )}
     </span>
   );

@@ -125,6 +125,20 @@ describe('setup: each failure has a sentence that says what to do', () => {
     expect(lastLines(output, 5)).toBe('npm error code ECONNREFUSED');
   });
 
+  it('shows what an error says, and not where in the code it was thrown', () => {
+    const output = [
+      'npm error code ECONNREFUSED',
+      'npm error FetchError: request failed, reason: connect ECONNREFUSED 192.0.2.1:443',
+      'npm error     at ClientRequest.<anonymous> (/usr/lib/x.js:130:14) {',
+      "npm error   code: 'ECONNREFUSED',",
+      "npm error   errno: 'ECONNREFUSED',",
+      'npm error }',
+      'npm error',
+      'npm error A complete log of this run can be found in: /tmp/x.log',
+    ].join('\n');
+    expect(lastLines(output, 5).split('\n')).toEqual(output.split('\n').slice(0, 2));
+  });
+
   it('refuses a Node that can not run it, by name', () => {
     expect(() => checkVersions('18.19.0')).toThrow(SetupError);
     expect(() => checkVersions('18.19.0')).toThrow(/18\.19\.0/);
