@@ -48,6 +48,8 @@ interface Found {
   readonly tries: number;
 }
 
+/** The inspector reads /proc in another process, which a driver can hang: no answer by then is no knowledge. */
+const INSPECT_MS = 3_000;
 const FIRST_RETRY_MS = 200;
 const LAST_RETRY_MS = 30_000;
 
@@ -80,13 +82,13 @@ export function childWatch(options: {
   let isStopped = false;
 
   const findRouter = async (port: number): Promise<ProcessFacts | null> => {
-    router ??= routerProcess(await inspector.find({ port, alias: null, routerPort: null }), port);
+    router ??= routerProcess(await inTime(inspector.find({ port, alias: null, routerPort: null })), port);
     return router;
   };
 
   const prove = async (model: TrackedModel, query: ServerQuery): Promise<void> => {
     const parent = query.routerPort === null ? null : await findRouter(query.routerPort);
-    const facts = await inspector.find(query);
+    const facts = await inTime(inspector.find(query));
     const proof = proveServer(facts, query, parent);
     const likely = proof.proven ? proof.facts : likelyServer(facts, query);
     const tries = (found.get(model.name)?.tries ?? 0) + 1;
@@ -147,7 +149,7 @@ export function childWatch(options: {
     const readings = new Map<string, CpuReading>();
     if (pids.length === 0) return readings;
     if (router !== null) pids.push(router.pid);
-    const times = await (inspector.times?.(pids) ?? inspector.facts(pids));
+    const times = await inTime<readonly ProcessTimes[]>(inspector.times?.(pids) ?? inspector.facts(pids));
     const facts = new Map(times.map((process) => [process.pid, process]));
     const atMs = clock.monotonicMs();
     if (router !== null && !isSame(facts.get(router.pid), router.startTimeTicks)) router = null;
@@ -183,7 +185,8 @@ export function childWatch(options: {
   const tick = async (): Promise<void> => {
     options.onTick();
     await proveOnce();
-    const readings = await readCpu();
+    // Not read is not gone: without a reading nothing is concluded, and nothing forgotten.
+    const readings = await readCpu().catch(() => new Map<string, CpuReading>());
     const models = [...options.models()];
     for (const name of activities.keys()) {
       if (!models.some((model) => model.name === name)) activities.delete(name);
@@ -198,7 +201,6 @@ export function childWatch(options: {
 
   const tickOnce = (): void => {
     ticking ??= tick()
-      // An inspector that fails leaves everything unknown; the next tick asks again.
       .catch(() => undefined)
       .finally(() => {
         ticking = null;
@@ -229,6 +231,19 @@ export function childWatch(options: {
       };
     },
   };
+}
+
+/** Rejects when the answer does not come in time. */
+async function inTime<T>(answer: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('no answer about processes')), INSPECT_MS);
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function isPresent(model: TrackedModel): boolean {

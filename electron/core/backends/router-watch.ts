@@ -65,6 +65,8 @@ export function routerWatch(options: {
   let wake: (() => void) | null = null;
   /** While it starts, a plain server does not say what it is; it is most likely what it was. */
   let lastSingle: ServerProps | null = null;
+  /** What answers after an interruption may be another build, or another program: it is asked what it is. */
+  let isIntroduced = false;
 
   const setLink = (change: Partial<Link>): void => {
     const status = change.status ?? link.status;
@@ -87,12 +89,13 @@ export function routerWatch(options: {
   /** Takes an unusable answer for what it is worth. */
   const refuse = (answer: HttpAnswer, path: string): void => {
     if (stopped.signal.aborted) return;
+    isIntroduced = false;
     const error = objectionTo(answer, http.baseUrl, path);
     const isGone = answer.kind === 'failed' && answer.reason === 'refused';
     const isDown = answer.kind === 'failed' && answer.reason !== 'timed_out';
     if (isGone) options.onInput({ type: 'gone', atMs: clock.monotonicMs() });
-    // What comes back at this address may be another build, or another program.
-    setLink({ status: isDown ? 'down' : 'unknown', error, ...(isDown ? { props: null } : {}) });
+    const events = link.events === 'open' ? 'open' : 'closed';
+    setLink({ status: isDown ? 'down' : 'unknown', error, events });
   };
 
   const readProps = async (): Promise<ServerProps | 'loading' | null> => {
@@ -144,7 +147,7 @@ export function routerWatch(options: {
   };
 
   const look = async (): Promise<void> => {
-    if (link.status !== 'up' || link.props?.role !== 'router') {
+    if (!isIntroduced) {
       const props = await readProps();
       if (props === null || stopped.signal.aborted) return;
       if (props === 'loading' || props.role === 'single') {
@@ -153,7 +156,7 @@ export function routerWatch(options: {
       }
       setLink({ props });
     }
-    await readList();
+    isIntroduced = await readList();
   };
 
   const refresh = (): Promise<void> => {
@@ -192,6 +195,7 @@ export function routerWatch(options: {
       });
     } finally {
       clearInterval(resync);
+      isIntroduced = false;
       if (link.events === 'open') setLink({ events: 'closed' });
     }
   };

@@ -175,6 +175,17 @@ describe('bad answers', () => {
     expect(changes.map((change) => change.what)).toContain('down');
   });
 
+  it('a router that comes back as a plain server is taken for what it is', async () => {
+    const server = await fake();
+    list(server, entry('a', 'loaded'));
+    const { backend } = watch(server);
+    await until(() => status(backend, 'a') === 'loaded' && server.streams() === 1, 5_000, 'the router');
+    server.answers.set('GET /props', { body: { build_info: 'b11669', model_alias: 'solo' } });
+    server.cut();
+    await until(() => status(backend, 'solo') === 'loaded', 5_000, 'the plain server');
+    expect(backend.snapshot().models).toHaveLength(1);
+  });
+
   it('a listener that throws and an inspector that fails end nothing', async () => {
     const server = await fake();
     list(server, entry('a', 'loaded', ['--port', '40001']));
@@ -347,6 +358,31 @@ describe('processes', () => {
     processes.pop();
     await until(() => server.asked.includes('GET /models'), 5_000, 'the list to be asked');
     await until(() => model()?.process === null && model()?.processNote !== null, 5_000, 'the note');
+  });
+});
+
+describe('an inspector in trouble', () => {
+  it('makes busy unknown, never idle, and forgets no process', async () => {
+    const server = await fake();
+    list(server, entry('a', 'loaded', ['--port', '40001']));
+    const routerPort = Number(new URL(server.url).port);
+    const inner = fakeInspector([
+      child({ pid: 10, startTimeTicks: 1, listeningPorts: [routerPort] }),
+      child({ pid: 11, parentPid: 10, command: ['llama-server', '--port', '40001', '--alias', 'a'] }),
+    ]);
+    let isBroken = false;
+    const inspector: ServerInspector = {
+      find: (query) => inner.find(query),
+      facts: async (pids) => {
+        if (isBroken) throw new Error('the sampler hangs');
+        return await inner.facts(pids);
+      },
+    };
+    const { backend } = watch(server, inspector);
+    await until(() => backend.snapshot().models[0]?.busy === false, 10_000, 'idle');
+    isBroken = true;
+    await until(() => backend.snapshot().models[0]?.busy === null, 5_000, 'unknown');
+    expect(backend.snapshot().models[0]?.process?.pid).toBe(11);
   });
 });
 
