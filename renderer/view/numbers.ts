@@ -10,7 +10,7 @@ const NAMES: Readonly<Record<string, string>> = {
   capBytes: 'cap',
   bookedBytes: 'booked',
   outstandingBytes: 'still loading',
-  shortBytes: 'short of',
+  shortBytes: 'missing',
   totalBytes: 'in all',
 };
 

@@ -208,7 +208,7 @@ describe('page: what a person can do', () => {
     await refusal.waitFor();
     expect(await refusal.textContent()).toContain(message);
     const figures = await refusal.locator('dl div').allTextContents();
-    expect(figures).toEqual(['asked for6.4 GB', 'free3.2 GB', 'floor4 GB', 'short ofunknown']);
+    expect(figures).toEqual(['asked for6.4 GB', 'free3.2 GB', 'floor4 GB', 'missingunknown']);
     server.answer(path, { status: 200, body: { message: 'Loaded.' } });
     await refusal.getByRole('button', { name: 'Load anyway' }).click();
     await expect
