@@ -35,3 +35,8 @@ export function cardName(readText: ReadText, vendorId: string | null, deviceId: 
   }
   return fallback;
 }
+
+/** `AMD GPU 1002:73bf`: nobody could say more. */
+export function isFallbackName(name: string): boolean {
+  return /GPU [0-9a-f?]{4}:[0-9a-f?]{4}$/.test(name);
+}

@@ -14,7 +14,7 @@ export interface Scan {
   readonly openCards: ReadonlySet<string>;
 }
 
-/** A process that has no GPU file open is looked at again this often; a young one at every scan. */
+/** A process that has no GPU file open is looked at again this often; one that appeared since we run, at every scan. */
 const RECHECK_YOUNG_MS = 10_000;
 const RECHECK_OLD_MS = 30_000;
 const YOUNG_MS = 30_000;
@@ -48,6 +48,7 @@ export function processScanner(
   ownPids: () => ReadonlySet<number>,
 ): ProcessScanner {
   const known = new Map<number, Known>();
+  let scans = 0;
 
   const statOf = (pid: number): ReturnType<typeof parseStat> =>
     parseStat(tree.readText(`/proc/${pid}/stat`) ?? '');
@@ -66,7 +67,8 @@ export function processScanner(
     const before = known.get(pid);
     if (before !== undefined && nowMs < before.checkAgainAtMs) return [];
     const files = gpuFiles(pid);
-    const firstSeenMs = before?.firstSeenMs ?? nowMs;
+    // What ran before us has had its time to open a card.
+    const firstSeenMs = before?.firstSeenMs ?? (scans === 1 ? nowMs - YOUNG_MS : nowMs);
     const ageMs = nowMs - firstSeenMs;
     // Spread over time, so that not all of a busy machine's processes come up in one scan.
     const spreadMs = (pid % 8) * 500;
@@ -76,6 +78,7 @@ export function processScanner(
   };
 
   const scan = (nowMs: number, cards: readonly CardFacts[]): Scan => {
+    scans += 1;
     const sightings: ClientSighting[] = [];
     const openCards = new Set<string>();
     const own = ownPids();

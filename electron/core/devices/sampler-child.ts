@@ -8,6 +8,7 @@ import { procfs } from '../process/procfs.ts';
 import { processScanner } from './process-scan.ts';
 import { type SamplerCore, samplerCore } from './sampler-core.ts';
 import type { FromSampler, SamplerConfig, ToSampler } from './sampler-messages.ts';
+import { lookUpNames } from './static-names.ts';
 import { machineTree } from './sysfs.ts';
 
 const reader = procfs();
@@ -33,7 +34,7 @@ function start(config: SamplerConfig): void {
     name: (pid: number) => reader.stat(pid)?.comm ?? null,
     startTimeTicks: (pid: number) => reader.stat(pid)?.startTimeTicks ?? null,
   };
-  const running = samplerCore({ tree: machineTree, scanner, names }, config);
+  const running = samplerCore({ tree: machineTree, scanner, names, lookUpNames }, config);
   core = running;
   running.watch(watched);
   let dueAtMs = systemClock.monotonicMs();
@@ -51,7 +52,7 @@ function start(config: SamplerConfig): void {
       hurry = null;
       if (timer !== null) clearTimeout(timer);
       dueAtMs = Math.max(systemClock.monotonicMs(), beganAtMs + HURRY_MS);
-      timer = setTimeout(() => void turn(), dueAtMs - systemClock.monotonicMs());
+      timer = setTimeout(() => void turn(), Math.max(0, dueAtMs - systemClock.monotonicMs()));
     };
   };
   void turn();

@@ -4,6 +4,7 @@ import { drmReader } from './drm-reader.ts';
 import { nvidiaSmiReader, runNvidiaSmi } from './nvidia-smi-reader.ts';
 import { loadNvml } from './nvml-binding.ts';
 import { nvmlReader, type ProcessNames } from './nvml-reader.ts';
+import { isFallbackName } from './pci-names.ts';
 import { mergeProcesses, plausibleRows } from './process-memory.ts';
 import type { ProcessScanner, Scan } from './process-scan.ts';
 import { type CardFacts, type DeviceReader, emptySample, HOST_MEMORY_NOTE, type Reading } from './reader.ts';
@@ -28,6 +29,8 @@ export interface CoreParts {
   readonly tree: SysTree;
   readonly scanner: ProcessScanner;
   readonly names: ProcessNames;
+  /** Names of cards by PCI address, for those pci.ids does not know; may take seconds, asked once. */
+  readonly lookUpNames?: (cards: readonly CardFacts[]) => Promise<ReadonlyMap<string, string>>;
 }
 
 /** What the sampler child does, without its process: finds the devices, reads them, tells what failed. */
@@ -42,10 +45,26 @@ export function samplerCore(parts: CoreParts, config: SamplerConfig): SamplerCor
   let scanned: Scan | null = null;
   let watched: readonly number[] = [];
   let sequence = 0;
+  let cardNames: ReadonlyMap<string, string> = new Map();
+  let namesAsked = false;
+
+  const askNames = (found: readonly CardFacts[]): void => {
+    const nameless = found.filter((card) => isFallbackName(card.name));
+    if (namesAsked || nameless.length === 0 || parts.lookUpNames === undefined) return;
+    namesAsked = true;
+    void parts.lookUpNames(found).then((answer) => {
+      cardNames = answer;
+    });
+  };
+  const named = (sample: DeviceSample): DeviceSample => {
+    const name = isFallbackName(sample.name) ? cardNames.get(sample.pciAddress ?? '') : undefined;
+    return name === undefined ? sample : { ...sample, name };
+  };
 
   const rediscover = (nowMs: number): void => {
     discoverAtMs = nowMs + REDISCOVER_MS;
     const found = findCards(tree, config);
+    askNames(found);
     const missing = [...cards, ...lost].filter((card) => !found.some((entry) => entry.id === card.id));
     lost = missing.filter((card, at) => missing.findIndex((entry) => entry.id === card.id) === at);
     const next = JSON.stringify(found);
@@ -85,7 +104,7 @@ export function samplerCore(parts: CoreParts, config: SamplerConfig): SamplerCor
     }
     const readings = await readAll(nowMs, wantProcesses);
     const lostSamples = lost.map((card) => lostSample(card, nowMs, config.periodMs));
-    let devices = [...readings.flatMap((reading) => reading.devices), ...lostSamples];
+    let devices = [...readings.flatMap((reading) => reading.devices), ...lostSamples].map(named);
     const troubles: SamplerTrouble[] = readings.flatMap((reading) => [...reading.troubles]);
     for (const sample of lostSamples) {
       troubles.push({ code: 'device-lost', message: sample.error ?? '', deviceId: sample.id });

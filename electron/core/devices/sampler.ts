@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { getCompileCacheDir } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { fail, ok, type Result } from '../../../shared/errors.ts';
 import { type Clock, systemClock } from '../clock.ts';
@@ -26,7 +27,10 @@ export interface ChildSamplerOptions extends Partial<SamplerConfig> {
   /** Node to run the child with; default: the one that runs us. */
   readonly nodePath?: string;
   readonly childPath?: string;
-  /** Folder for V8's code cache. With it, a second start needs no TypeScript loader: 17 MB less resident. */
+  /**
+   * Folder for V8's code cache; default: the one this process uses, if any. With it, a second start
+   * needs no TypeScript loader: 54 MB resident instead of 90.
+   */
   readonly compileCacheDir?: string | null;
   readonly clock?: Clock;
   readonly restart?: BackOff;
@@ -157,7 +161,8 @@ export class ChildSampler implements Sampler {
 
   #spawn(): void {
     const path = this.#options.childPath ?? fileURLToPath(new URL('./sampler-child.ts', import.meta.url));
-    const cache = this.#options.compileCacheDir;
+    const cache =
+      this.#options.compileCacheDir === undefined ? getCompileCacheDir() : this.#options.compileCacheDir;
     const child = spawn(this.#options.nodePath ?? process.execPath, [...CHILD_FLAGS, path], {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       env: {

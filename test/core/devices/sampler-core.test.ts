@@ -208,12 +208,14 @@ describe('scanning processes', () => {
   ] as const;
 
   it('leaves processes without GPU files alone for a while, young ones not', () => {
-    const links: Record<string, string> = { '/proc/70/fd/0': '/dev/null' };
-    const files: Record<string, string | null> = { '/proc/70/stat': '' };
+    const links: Record<string, string> = { '/proc/69/fd/0': '/dev/null' };
+    const files: Record<string, string | null> = { '/proc/69/stat': '' };
     const scanner = processScanner(memoryTree(files, links), 4096, () => new Set());
     const found = (nowMs: number): number => scanner.scan(nowMs, cards).rows.length;
     const late = client(70, 5, 3, 50 * MIB);
     expect(found(0)).toBe(0);
+    links['/proc/70/fd/0'] = '/dev/null';
+    expect(found(1000)).toBe(0);
     Object.assign(files, late.files);
     Object.assign(links, late.links);
     expect(found(2000)).toBe(1);

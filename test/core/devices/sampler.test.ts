@@ -21,6 +21,12 @@ async function until(what: string, holds: () => boolean): Promise<void> {
   throw new Error(`never: ${what}`);
 }
 
+/** Never 0: a signal to pid 0 goes to the whole group of the test runner. */
+function pidOf(sampler: ChildSampler): number {
+  if (sampler.pid === null) throw new Error('the sampler has no process now');
+  return sampler.pid;
+}
+
 function isGone(pid: number): boolean {
   const stat = procfs().stat(pid);
   return stat === null || stat.state === 'Z';
@@ -43,6 +49,8 @@ describe('the sampler’s process', () => {
     sampler = null;
     rmSync(folder, { recursive: true, force: true });
   });
+
+  const hasReading = (): boolean => sets.at(-1)?.troubles.length === 0;
 
   function startSampler(options: ChildSamplerOptions = {}): ChildSampler {
     const made = new ChildSampler({
@@ -68,9 +76,9 @@ describe('the sampler’s process', () => {
 
   it('is replaced when it is killed, says so, and goes on counting', async () => {
     const made = startSampler();
-    await until('a first reading', () => sets.length > 0);
-    const first = made.pid;
-    process.kill(first ?? 0, 'SIGKILL');
+    await until('a first reading', hasReading);
+    const first = pidOf(made);
+    process.kill(first, 'SIGKILL');
     await until('another process', () => made.pid !== null && made.pid !== first);
     await until('its readings', () => sets.at(-1)?.troubles.length === 0 && made.restarts === 1);
     const told = sets.find(({ troubles }) => troubles.some(({ code }) => code === 'sampler-restarted'));
@@ -80,9 +88,9 @@ describe('the sampler’s process', () => {
   });
 
   it('that hangs is replaced, and its last figures grow stale by themselves', async () => {
-    const made = startSampler({ silenceMs: 400 });
-    await until('a first reading', () => sets.length > 0);
-    const first = made.pid ?? 0;
+    const made = startSampler({ silenceMs: 2000 });
+    await until('a first reading', hasReading);
+    const first = pidOf(made);
     process.kill(first, 'SIGSTOP');
     await until('the trouble', () => sets.some(({ troubles }) => troubles.length > 0));
     const told = sets.find(({ troubles }) => troubles.length > 0);
@@ -119,8 +127,8 @@ describe('the sampler’s process', () => {
 
   it('stop() ends it for good', async () => {
     const made = startSampler();
-    await until('a first reading', () => sets.length > 0);
-    const pid = made.pid ?? 0;
+    await until('a first reading', hasReading);
+    const pid = pidOf(made);
     await made.stop();
     await until('its end', () => isGone(pid));
     const count = sets.length;
@@ -131,8 +139,8 @@ describe('the sampler’s process', () => {
 
   it('stop() comes back though the process is stopped', async () => {
     const made = startSampler();
-    await until('a first reading', () => sets.length > 0);
-    const pid = made.pid ?? 0;
+    await until('a first reading', hasReading);
+    const pid = pidOf(made);
     process.kill(pid, 'SIGSTOP');
     await made.stop();
     await until('its end', () => isGone(pid));
