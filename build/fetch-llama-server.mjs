@@ -207,6 +207,9 @@ async function fetchLlamaServer(cacheDir, onProgress) {
     const stamp = stampOf(cacheDir, machine, work);
     await rm(join(work, 'apt'), { recursive: true, force: true });
     await rm(debs, { recursive: true, force: true });
+    // Another run may have been faster, and its server may be at work by now: it stays.
+    const other = findFetched(cacheDir);
+    if (other !== null) return other;
     await rm(cacheDir, { recursive: true, force: true });
     await rename(work, cacheDir);
     const version = versionOf(stamp.command, stamp.env);

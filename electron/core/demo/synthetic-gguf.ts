@@ -236,10 +236,14 @@ function noisePool(seed: number): Float32Array {
   return pool;
 }
 
+/** Two writers of one model, in this process or another, do not write into each other's file. */
+let partials = 0;
+
 /** Writes the model to `path`, whole or not at all. */
 export async function writeSyntheticGguf(path: string, shape: SyntheticShape): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
-  const partial = `${path}.${process.pid}.partial`;
+  partials += 1;
+  const partial = `${path}.${process.pid}-${partials}.partial`;
   const file = await open(partial, 'w');
   try {
     await file.write(syntheticHeader(shape));
