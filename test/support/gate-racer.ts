@@ -1,18 +1,21 @@
 /**
  * A process that uses the gate as an agent does:
  *   hold URL SESSION                   takes the lane, says `held` (or what it got), keeps it until its input ends
- *   wait URL SESSION CLASS WAIT_MS LOG waits for it, appends its session to the log, lets go
+ *   wait URL SESSION CLASS WAIT_MS LOG waits for it, appends its session to the log, lets go; with `-` as hold does
  *   race URL SESSION TURNS LOG         takes that many turns, each logged as `+ SESSION` and `- SESSION`
  *   root                               says where its root is
  * GATE_BREAK=home resolves the root from HOME, as it must not be.
  */
+import { once } from 'node:events';
 import { appendFileSync, openSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { acquireTurn } from '../../electron/core/gate/acquire.ts';
 import { createGate } from '../../electron/core/gate/gate.ts';
 
 const broken = process.env.GATE_BREAK === 'home';
-const gate = broken ? createGate({ passwdHome: () => process.env.HOME ?? null }) : createGate();
+const gate = broken
+  ? createGate({ passwdHome: () => process.env.HOME ?? null, machineWideRoot: '/nonexistent' })
+  : createGate();
 const [mode, url = '', session = '', ...rest] = process.argv.slice(2);
 
 if (mode === 'root') process.stdout.write(`${gate.root()?.path}\n`);
@@ -37,8 +40,13 @@ async function waitFor(): Promise<void> {
     class: turnClass === 'batch' ? 'batch' : 'interactive',
     waitMs: Number(waitMs),
   });
-  appendFileSync(log, `${turn.kind} ${session}\n`);
-  await sleep(5);
+  if (log === '-') {
+    process.stdout.write(`${turn.kind}\n`);
+    await once(process.stdin.resume(), 'end');
+  } else {
+    appendFileSync(log, `${turn.kind} ${session}\n`);
+    await sleep(5);
+  }
 }
 
 async function race(): Promise<void> {

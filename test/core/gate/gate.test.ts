@@ -2,7 +2,6 @@ import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { withTurn } from '../../../electron/core/gate/with-turn.ts';
-import { ok } from '../../../shared/errors.ts';
 import {
   gateIn,
   LANE_8080,

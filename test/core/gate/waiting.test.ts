@@ -4,7 +4,6 @@ import { describe, expect, it } from 'vitest';
 import { acquireTurn } from '../../../electron/core/gate/acquire.ts';
 import { walkFallbacks } from '../../../electron/core/gate/walk-fallbacks.ts';
 import { withTurn } from '../../../electron/core/gate/with-turn.ts';
-import { ok } from '../../../shared/errors.ts';
 import { gateIn, LANE_8080, nodeHolder, tempFolder, URL_8080 } from '../../support/gate.ts';
 
 describe('withTurn', () => {
