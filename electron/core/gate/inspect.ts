@@ -1,4 +1,5 @@
-import { readFileSync, realpathSync } from 'node:fs';
+import { readFileSync, realpathSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { LaneHolderState } from '../../../shared/state.ts';
 import { parseCmdline } from '../process/procfs-text.ts';
 import {
@@ -72,7 +73,11 @@ function blockedOn(path: string, table: LockTable | null): number {
 export function inspectSlot(slot: SlotFiles, table: LockTable | null): SlotInspection {
   const base = { index: slot.index, path: slot.lock };
   const id = lockFileId(slot.lock);
-  if (id === null) return { ...base, inode: null, held: false, holder: null, note: null };
+  if (id === null) {
+    if (!mayBeThere(slot.lock)) return { ...base, inode: null, held: false, holder: null, note: null };
+    const note = 'The lock file may not be looked at, or its folder is none.';
+    return { ...base, inode: null, held: null, holder: null, note };
+  }
   const known = { ...base, inode: id.inode };
   if (table === null) {
     return { ...known, held: null, holder: null, note: 'This system does not show who holds a file lock.' };
@@ -85,6 +90,17 @@ export function inspectSlot(slot: SlotFiles, table: LockTable | null): SlotInspe
     return { ...known, held: null, holder: null, note };
   }
   return { ...known, held: true, ...describe(slot, lock?.pid ?? 0, holding) };
+}
+
+/** A file that is not there is held by nobody; one that can't be looked at may be. */
+function mayBeThere(path: string): boolean {
+  try {
+    if (statSync(path, { throwIfNoEntry: false }) !== undefined) return true;
+    const folder = statSync(dirname(path), { throwIfNoEntry: false });
+    return folder !== undefined && !folder.isDirectory();
+  } catch {
+    return true;
+  }
 }
 
 interface Holding {

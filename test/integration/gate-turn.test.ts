@@ -1,0 +1,295 @@
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { inspectLane } from '../../electron/core/gate/inspect.ts';
+import { laneFiles } from '../../electron/core/gate/lane-files.ts';
+import {
+  gateIn,
+  LANDLORD,
+  LANE_8080,
+  nodeHolder,
+  privately,
+  pythonHolder,
+  runToEnd,
+  startOther,
+  tempFolder,
+  URL_8080,
+  until,
+} from '../support/gate.ts';
+
+const turn = (...rest: readonly string[]): readonly string[] => [
+  LANDLORD,
+  'turn',
+  '--backend',
+  URL_8080,
+  ...rest,
+];
+const inRoot = (root: string): Readonly<Record<string, string>> => ({ VRAM_LANDLORD_GATE_DIR: root });
+
+describe('landlord turn', () => {
+  it('becomes its command: one process, the sidecar’s, with the lane until it ends', async () => {
+    using folder = tempFolder('turn');
+    const options = { env: inRoot(folder.path) };
+    const command = turn(
+      '--session',
+      'writer',
+      '--model',
+      'm',
+      '--class',
+      'batch',
+      '--',
+      'sh',
+      '-c',
+      'echo $$ $LANDLORD_TURN; read _; exit 3',
+    );
+    await using agent = startOther(command, options);
+    const [pid, id] = (await agent.line()).split(' ');
+    expect(Number(pid)).toBe(agent.pid);
+    const sidecar: unknown = JSON.parse(readFileSync(join(folder.path, `${LANE_8080}.json`), 'utf8'));
+    expect(sidecar).toMatchObject({
+      pid: agent.pid,
+      session: 'writer',
+      model: 'm',
+      class: 'batch',
+      turn: id,
+    });
+    const lane = laneFiles(folder.path, LANE_8080);
+    expect(inspectLane(lane)).toMatchObject({
+      held: true,
+      holders: [{ pid: agent.pid, session: 'writer', command: expect.stringContaining('sh -c') }],
+    });
+    await agent.end();
+    expect(agent.child.exitCode).toBe(3);
+    expect(inspectLane(lane).held).toBe(false);
+  });
+
+  it('frees the lane when its command is killed outright, and ends by that very signal', async () => {
+    using folder = tempFolder('turn');
+    const { gate } = gateIn(folder.path);
+    await using agent = startOther(turn('--', 'sh', '-c', 'echo on; read _'), { env: inRoot(folder.path) });
+    await agent.line();
+    expect(gate.tryTurn(URL_8080).kind).toBe('busy');
+    await agent.kill();
+    expect(agent.child.signalCode).toBe('SIGKILL');
+    using next = gate.tryTurn(URL_8080);
+    expect(next.kind).toBe('held');
+    next[Symbol.dispose]();
+    const shell = runToEnd(
+      ['sh', '-c', '"$@"; echo $?', 'sh', ...turn('--', 'sh', '-c', 'kill -TERM $$')],
+      inRoot(folder.path),
+    );
+    expect(shell.stdout).toBe('143\n');
+  });
+
+  it('is deflected with 75 and one line that names session, holder and age', async () => {
+    using folder = tempFolder('turn');
+    await using holder = await nodeHolder(folder.path, 'writer');
+    const busy = runToEnd(turn('--session', 'reader', '--', 'echo', 'never'), inRoot(folder.path));
+    expect(busy).toMatchObject({ status: 75, stdout: '' });
+    expect(busy.stderr).toMatch(
+      new RegExp(
+        `^local_backend_busy: local model in use by another session \\(session writer, pid ${holder.pid} .*, for \\d+ (ms|s)\\)\n$`,
+      ),
+    );
+  });
+
+  it('is deflected by a parent that holds the lane for itself and says nothing', () => {
+    using folder = tempFolder('turn');
+    const script =
+      'import fcntl,os,subprocess,sys\nfd=os.open(sys.argv[1],os.O_RDWR|os.O_CREAT,0o600)\nfcntl.flock(fd,fcntl.LOCK_EX)\nsys.exit(subprocess.call(sys.argv[2:]))';
+    const path = join(folder.path, `${LANE_8080}.lock`);
+    expect(runToEnd(['python3', '-c', script, path, ...turn('--', 'true')], inRoot(folder.path)).status).toBe(
+      75,
+    );
+  });
+
+  it('waits as long as it is told, and no longer', async () => {
+    using folder = tempFolder('turn');
+    await using holder = await pythonHolder(join(folder.path, `${LANE_8080}.lock`));
+    expect(runToEnd(turn('--wait', '0.2', '--', 'true'), inRoot(folder.path)).status).toBe(75);
+    await using waiter = startOther(turn('--wait', '600', '--', 'echo', 'mine'), {
+      env: inRoot(folder.path),
+    });
+    await until(() => inspectLane(laneFiles(folder.path, LANE_8080)).waiting === 1, 'it waits');
+    await holder.end();
+    expect(await waiter.line()).toBe('mine');
+  });
+
+  it('passes inside a held turn, through any number of programs (rule 20)', () => {
+    using folder = tempFolder('turn');
+    const inner = [...turn('--session', 'other', '--wait', '600', '--'), 'sh', '-c', 'echo $LANDLORD_TURN'];
+    const nested = runToEnd(
+      [...turn('--', 'sh', '-c', 'echo $LANDLORD_TURN; "$@"', 'sh'), 'env', ...inner],
+      inRoot(folder.path),
+    );
+    expect(nested.status).toBe(0);
+    const [outer, same] = nested.stdout.trim().split('\n');
+    expect(outer).toBeTruthy();
+    expect(same).toBe(outer);
+  });
+
+  it('passes where the lock was inherited, also without a name', () => {
+    using folder = tempFolder('turn');
+    const path = join(folder.path, `${LANE_8080}.lock`);
+    writeFileSync(path, '');
+    const shell = ['sh', '-c', 'lock=$1; shift; exec 9<"$lock"; flock -n 9 && "$@"', 'sh', path];
+    expect(runToEnd([...shell, ...turn('--', 'echo', 'mine')], inRoot(folder.path)).stdout).toBe('mine\n');
+  });
+
+  it('is one lane for every HOME, folder and spelling', async () => {
+    using folder = tempFolder('turn');
+    await using _agent = await nodeHolder(folder.path, 'writer', 'http://[::1]:8080');
+    for (const url of ['http://LOCALHOST:8080/v1/', '127.0.0.1:8080', 'http://127.1:8080']) {
+      const command = [LANDLORD, 'turn', '--backend', url, '--', 'true'];
+      expect(
+        runToEnd(command, { ...inRoot(folder.path), HOME: folder.path, XDG_STATE_HOME: '/tmp' }, folder.path)
+          .status,
+        url,
+      ).toBe(75);
+    }
+  });
+
+  it('just runs the command for a backend on another machine', () => {
+    using folder = tempFolder('turn');
+    const root = join(folder.path, 'gates');
+    const command = [
+      LANDLORD,
+      'turn',
+      '--backend',
+      'https://api.example.com/v1',
+      '--',
+      'sh',
+      '-c',
+      'echo "[$LANDLORD_TURN]"; exit 9',
+    ];
+    expect(runToEnd(command, inRoot(root))).toMatchObject({ status: 9, stdout: '[]\n', stderr: '' });
+    expect(existsSync(root)).toBe(false);
+  });
+
+  it('leaves its command the world as it was: signals, streams, descriptors, environment', () => {
+    using folder = tempFolder('turn');
+    const script =
+      'grep SigIgn /proc/self/status; cat /proc/self/fdinfo/1 | grep flags; echo $# "$1" "$2"; env | grep -c COMPILE_CACHE; ls /proc/self/fd | wc -l';
+    const run = (command: readonly string[]): readonly string[] =>
+      runToEnd(['sh', '-c', '"$@" | cat', 'sh', ...command], inRoot(folder.path)).stdout.split('\n');
+    const command = ['sh', '-c', script, 'sh', 'two words', '--wait'];
+    const plain = run(command);
+    const inTurn = run(turn('--', ...command));
+    expect(inTurn[0]).toMatch(/0000000000000000$/);
+    expect(inTurn.slice(1, 4)).toEqual(plain.slice(1, 4));
+    // The lock's own, and no other.
+    expect(Number(inTurn[4])).toBe(Number(plain[4]) + 1);
+  });
+
+  it('finds no command: 127; may not run it: 126; and takes no lane for either', () => {
+    using folder = tempFolder('turn');
+    const file = join(folder.path, 'plain');
+    writeFileSync(file, 'not a program');
+    chmodSync(file, 0o644);
+    const root = join(folder.path, 'gates');
+    expect(runToEnd(turn('--', 'no-such-command-here'), inRoot(root))).toMatchObject({
+      status: 127,
+      stderr: 'landlord turn: no-such-command-here: command not found.\n',
+    });
+    expect(runToEnd(turn('--', file), inRoot(root)).status).toBe(126);
+    expect(existsSync(root)).toBe(false);
+  });
+
+  it.each([
+    [['turn', '--', 'true'], '--backend is missing'],
+    [['turn', '--backend', URL_8080], 'The command is missing'],
+    [['turn', '--backend', URL_8080, '--'], 'The command after -- is missing'],
+    [['turn', '--backend', URL_8080, 'true'], 'The command is missing'],
+    [['turn', '--backend', URL_8080, 'odd', '--', 'true'], 'odd stands before --'],
+    [['turn', '--backend', URL_8080, '--wait', 'long', '--', 'true'], '--wait takes seconds'],
+    [['turn', '--backend', URL_8080, '--class', 'urgent', '--', 'true'], '--class is interactive or batch'],
+    [['gate'], 'URL is missing'],
+    [['gate', '8080'], 'not a backend'],
+  ])('%j is a usage error', (args, message) => {
+    const { status, stderr } = runToEnd([LANDLORD, ...args], inRoot('/nowhere'));
+    expect(status).toBe(64);
+    expect(stderr).toContain(message);
+    expect(stderr).toContain('Usage: landlord');
+  });
+});
+
+describe('landlord gate', () => {
+  const gate = (...rest: readonly string[]): readonly string[] => [LANDLORD, 'gate', ...rest];
+
+  it('tells idle by 0 and held by 75, with place, inode, holder and age', async () => {
+    using folder = tempFolder('turn');
+    expect(runToEnd(gate('localhost:8080'), inRoot(folder.path))).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('idle'),
+    });
+    await using holder = await nodeHolder(folder.path, 'writer');
+    const text = runToEnd(gate('http://[::1]:8080/v1'), inRoot(folder.path));
+    expect(text.status).toBe(75);
+    expect(text.stdout).toContain(`${join(folder.path, LANE_8080)}.lock  inode `);
+    expect(text.stdout).toContain('set by VRAM_LANDLORD_GATE_DIR');
+    expect(text.stdout).toContain('session writer');
+    const json = runToEnd(gate(URL_8080, '--json'), inRoot(folder.path));
+    expect(json.status).toBe(75);
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      rootFrom: 'override',
+      path: join(folder.path, `${LANE_8080}.lock`),
+      inode: expect.any(Number),
+      width: 1,
+      held: true,
+      holders: [{ pid: holder.pid, session: 'writer', heldForMs: expect.any(Number) }],
+    });
+  });
+
+  it('counts a wider lane as held when no slot is free', () => {
+    using folder = tempFolder('turn');
+    writeFileSync(join(folder.path, `${LANE_8080}.width`), '2');
+    const { gate: lanes } = gateIn(folder.path);
+    using _one = lanes.tryTurn(URL_8080, { session: 'a' });
+    const half = runToEnd(gate(URL_8080), inRoot(folder.path));
+    expect(half).toMatchObject({ status: 0, stdout: expect.stringContaining('1 of 2 held') });
+    using _two = lanes.tryTurn(URL_8080, { session: 'b' });
+    expect(runToEnd(gate(URL_8080), inRoot(folder.path)).status).toBe(75);
+  });
+
+  it('says that another machine’s backend has no lane', () => {
+    expect(runToEnd(gate('https://api.example.com/v1'), {})).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('take no lane'),
+    });
+  });
+
+  it('says unknown by 4 where no lane can be', () => {
+    expect(runToEnd(gate(URL_8080), inRoot(LANDLORD)).status).toBe(4);
+  });
+
+  const inNamespace = ['unshare', ...(process.geteuid?.() === 0 ? [] : ['-r']), '-f', '-p', '--mount-proc'];
+  if (runToEnd([...inNamespace, 'true']).status === 0) {
+    it('says unknown by 4 in a pid namespace, where holders outside are not shown (rule 12)', async () => {
+      using folder = tempFolder('turn');
+      await using _holder = await nodeHolder(folder.path, 'writer');
+      expect(runToEnd([...inNamespace, ...gate(URL_8080)], inRoot(folder.path)).status).toBe(4);
+      // The lock itself is seen by all.
+      expect(runToEnd([...inNamespace, ...turn('--', 'true')], inRoot(folder.path)).status).toBe(75);
+    });
+  }
+
+  it('makes the root that all users share', () => {
+    using folder = tempFolder('turn');
+    const base = join(folder.path, 'lib');
+    const prefix = privately('mount -t tmpfs tmpfs /var/lib');
+    const made = runToEnd([LANDLORD, 'gate', '--machine-wide'], {
+      LANDLORD_TEST_MACHINE_WIDE_ROOT: join(base, 'gates'),
+    });
+    expect(made).toMatchObject({ status: 0, stdout: expect.stringContaining('is made') });
+    if (prefix !== null && process.geteuid?.() === 0) {
+      const script =
+        '"$1" gate --machine-wide >/dev/null && "$1" turn --backend localhost:8080 -- "$1" gate localhost:8080 --json';
+      const inside = runToEnd([...prefix, 'sh', '-c', script, 'sh', LANDLORD], {});
+      expect(JSON.parse(inside.stdout)).toMatchObject({
+        held: true,
+        rootFrom: 'machine-wide',
+        path: `/var/lib/vram-landlord/gates/${LANE_8080}.lock`,
+      });
+    }
+  });
+});
