@@ -46,6 +46,14 @@ export interface ControlLoopOptions {
 /** Without any sample the loop still looks around this often: stale must be seen as stale. */
 const IDLE_STEP_MS = 1_000;
 
+const READ_ON: ReadonlySet<BackendChange['what']> = new Set([
+  'loading',
+  'loaded',
+  'sleeping',
+  'unloaded',
+  'crashed',
+]);
+
 /**
  * The one owner of mutable state:
  *
@@ -127,8 +135,10 @@ export class ControlLoop {
     this.step();
   }
 
-  onBackendChange(_change: BackendChange): void {
+  onBackendChange(change: BackendChange): void {
     this.step();
+    // What a model takes or gives back shows in the next reading, so that one is wanted now.
+    if (READ_ON.has(change.what)) this.#options.effects.sampleSoon();
   }
 
   setSettings(settings: Settings): void {
@@ -408,6 +418,8 @@ export class ControlLoop {
         nowMs,
       });
       this.#toldDevices.set(sample.id, told);
+      // Who is growing is to be known by the time it is told.
+      if (told.differsSinceMs === nowMs) this.#options.effects.sampleSoon();
       for (const event of events) journal.tell(event);
     }
     for (const [id, told] of this.#toldDevices) {

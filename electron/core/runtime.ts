@@ -24,6 +24,7 @@ import { Publisher } from './loop/publisher.ts';
 import { TenantBook } from './loop/tenants.ts';
 import { readWishes, writeWishes } from './loop/wishes.ts';
 import type { Command, CommandDone, EventQuery, RuntimeApi } from './runtime-api.ts';
+import { processTimes } from './process/process-times.ts';
 import { readInChild } from './settings/config-reader.ts';
 import { SettingsFile } from './settings/settings-file.ts';
 import { ensureStateDir } from './state-dir/ensure-state-dir.ts';
@@ -297,6 +298,7 @@ function makeBackend(
     inspector: {
       find: async (query) => valueOr(await sampler().find(query)),
       facts: async (pids) => valueOr(await sampler().facts(pids)),
+      times: processTimes,
     },
   });
 }

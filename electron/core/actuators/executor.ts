@@ -92,6 +92,7 @@ export class Executor {
       lastFreeBytes: null,
       lastSampleAtMs: null,
       steadySamples: 0,
+      disturbed: false,
       stuckTold: false,
     };
     this.#operations.set(wish.modelId, operation);
@@ -113,6 +114,7 @@ export class Executor {
   advance(): void {
     const nowMs = this.#clock.monotonicMs();
     for (const operation of [...this.#operations.values()]) {
+      operation.disturbed ||= !this.#view.undisturbed(operation.deviceId, operation.modelId);
       if (operation.phase === 'requested' || operation.phase === 'killing')
         this.#lookForGone(operation, nowMs);
       if (operation.phase === 'settling') this.#lookForSettled(operation, nowMs);
@@ -224,16 +226,14 @@ export class Executor {
 
   #lookForSettled(operation: Operation, nowMs: number): void {
     const reading = this.#view.free(operation.deviceId);
-    const undisturbed = this.#view.undisturbed(operation.deviceId, operation.modelId);
-    // With other loads in flight the total never rests; the process being gone is all that can be known.
-    if (undisturbed && !settled(operation, reading, nowMs)) {
+    if (!settled(operation, reading, nowMs)) {
       this.#effects.sampleSoon();
       return;
     }
     this.#end(operation, {
       type: 'left',
       operation,
-      freedBytes: freedBytes(operation, reading, undisturbed),
+      freedBytes: freedBytes(operation, reading),
       tookMs: (operation.goneAtMs ?? nowMs) - (operation.requestedAtMs ?? operation.startedAtMs),
       killed: operation.killedAtMs !== null,
     });

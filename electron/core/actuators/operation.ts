@@ -35,6 +35,8 @@ export interface Operation {
   lastFreeBytes: number | null;
   lastSampleAtMs: number | null;
   steadySamples: number;
+  /** Another model loaded or left on the device meanwhile, so that its free figure speaks of more than this one. */
+  disturbed: boolean;
   /** Told once that it does not go. */
   stuckTold: boolean;
 }
@@ -66,13 +68,18 @@ export interface FreeReading {
   readonly sampledAtMs: number | null;
 }
 
-/** Takes one more reading into account; true when memory has settled or the limit has passed. */
+/**
+ * Takes one more reading into account; true when memory has settled or the limit has passed. With
+ * other loads in flight the total never rests: then the first reading that can show the process gone
+ * is all there is to wait for.
+ */
 export function settled(operation: Operation, reading: FreeReading, nowMs: number): boolean {
   const goneAtMs = operation.goneAtMs;
   if (goneAtMs === null) return false;
   if (nowMs - goneAtMs > SETTLE_LIMIT_MS) return true;
   if (reading.sampledAtMs === null || reading.freeBytes === null) return false;
   if (reading.sampledAtMs <= goneAtMs || reading.sampledAtMs === operation.lastSampleAtMs) return false;
+  if (operation.disturbed) return true;
   const tolerance = Math.max(STEADY_BYTES, (reading.totalBytes ?? 0) * STEADY_SHARE);
   const moved =
     operation.lastFreeBytes === null
@@ -88,8 +95,8 @@ export function settled(operation: Operation, reading: FreeReading, nowMs: numbe
  * What came back. Another load on the same device moves the total meanwhile, so then only the
  * model's own figure can be told; unknown stays null.
  */
-export function freedBytes(operation: Operation, reading: FreeReading, undisturbed: boolean): number | null {
-  if (!undisturbed) return operation.heldBytes;
+export function freedBytes(operation: Operation, reading: FreeReading): number | null {
+  if (operation.disturbed) return operation.heldBytes;
   if (reading.freeBytes === null || operation.freeBeforeBytes === null) return operation.heldBytes;
   return Math.max(0, reading.freeBytes - operation.freeBeforeBytes);
 }

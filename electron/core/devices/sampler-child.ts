@@ -68,6 +68,7 @@ process.on('message', (message: ToSampler) => {
       core?.watch(watched);
       break;
     case 'hurry':
+      core?.hurry();
       hurry?.();
       break;
     case 'facts':

@@ -17,11 +17,15 @@ import { systemReader } from './system-reader.ts';
 const REDISCOVER_MS = 30_000;
 /** After a failure the machine is looked at again sooner: a driver may have been reloaded. */
 const REDISCOVER_FAILED_MS = 5000;
+/** A walk over /proc is dear: however urgent, not more often than this. */
+const HURRIED_PROCESSES_MS = 500;
 
 export interface SamplerCore {
   /** One turn; never rejects. */
   tick(nowMs: number): Promise<SampleSet>;
   watch(pids: readonly number[]): void;
+  /** The next turn reads processes too, unless they were read within the last half second. */
+  hurry(): void;
   close(): void;
 }
 
@@ -42,6 +46,7 @@ export function samplerCore(parts: CoreParts, config: SamplerConfig): SamplerCor
   let lost: readonly CardFacts[] = [];
   let discoverAtMs = Number.NEGATIVE_INFINITY;
   let processesAtMs = Number.NEGATIVE_INFINITY;
+  let processesReadMs = Number.NEGATIVE_INFINITY;
   let scanned: Scan | null = null;
   let watched: readonly number[] = [];
   let sequence = 0;
@@ -99,6 +104,7 @@ export function samplerCore(parts: CoreParts, config: SamplerConfig): SamplerCor
     if (nowMs >= discoverAtMs) rediscover(nowMs);
     const wantProcesses = nowMs >= processesAtMs;
     if (wantProcesses) {
+      processesReadMs = nowMs;
       processesAtMs = nowMs + config.processPeriodMs - config.periodMs / 2;
       if (cards.length > 0) scanned = scanner.scan(nowMs, cards);
     }
@@ -127,6 +133,9 @@ export function samplerCore(parts: CoreParts, config: SamplerConfig): SamplerCor
     tick,
     watch: (pids) => {
       watched = pids;
+    },
+    hurry: () => {
+      processesAtMs = Math.min(processesAtMs, processesReadMs + HURRIED_PROCESSES_MS);
     },
     close: () => {
       for (const reader of readers) reader.close();

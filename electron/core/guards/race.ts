@@ -17,6 +17,7 @@ import type { Decision, GuardDevice, GuardModel } from './world.ts';
  *   be reached, where it would fail outright; and where nothing would help, none is cut
  *   the newcomer itself leaves where the race policy keeps the busy one that would have to go
  *   a loser that is still there `raceGrace` after it was asked is killed, if its process is proven
+ *   and the newcomer still loads, or is loaded beside it on a card that is past its end
  *
  * A footprint nobody knows makes a race only once free memory is below the floor or about to be.
  * With `maxBig` a number, a big newcomer displaces the big models beyond it: quiet ones at once, busy
@@ -36,7 +37,7 @@ export function raceRule(view: GuardView): readonly Decision[] {
       decisions.push(...next);
       now = { ...now, leaving: new Set([...now.leaving, ...next.map((decision) => decision.modelId)]) };
     }
-    return [...decisions, ...killsOfNewcomers(view, device)];
+    return [...decisions, ...killsOfNewcomers(view, device), ...killsAfterLoad(view, device)];
   });
 }
 
@@ -187,6 +188,26 @@ function killsOfNewcomers(view: GuardView, device: GuardDevice): readonly Decisi
     if (nowMs - askedAtMs < policy.raceGraceMs) return [];
     const why = `it lost a loading race, was asked to stop ${formatDuration(nowMs - askedAtMs)} ago and still loads`;
     return [kill(model, 'race', why, { waitedMs: nowMs - askedAtMs, freeBytes: device.freeBytes }, null)];
+  });
+}
+
+/**
+ * A loser that outlived its race: the newcomer is loaded already (a fast disk), both are on the card,
+ * and the card is past its end. It was told to go; what it holds is what the driver now moves out.
+ */
+function killsAfterLoad(view: GuardView, device: GuardDevice): readonly Decision[] {
+  const { nowMs, policy } = view.world;
+  const overfull = device.evictionUnderWay === true || (device.freeBytes ?? 0) < hardFloor(device);
+  if (!overfull || newcomersOn(view, device).length > 0) return [];
+  return modelsOn(view, device.id).flatMap((model) => {
+    const askedAtMs = model.unloadRequestedAtMs;
+    const lost = view.memory.decided[model.id]?.cause === 'race' && !wasNewcomer(view.memory, model.id);
+    if (askedAtMs === null || !isPending(model) || !lost || view.leaving.has(model.id)) return [];
+    if (model.pinned || !view.mayTouch(model) || model.signalable !== true) return [];
+    const waitedMs = nowMs - askedAtMs;
+    if (waitedMs < policy.raceGraceMs) return [];
+    const why = `it was asked to make room ${formatDuration(waitedMs)} ago and still holds ${formatBytes(model.bytes)}, and only ${formatBytes(device.freeBytes)} is free`;
+    return [kill(model, 'race', why, { waitedMs, freeBytes: device.freeBytes }, null)];
   });
 }
 

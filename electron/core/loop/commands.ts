@@ -5,6 +5,7 @@ import { findModel } from './find-model.ts';
 import { type CommandContext, loadModel, outcomeOf } from './load-command.ts';
 import { type GuardsOverride, holdsMemory, type ModelView } from './model-view.ts';
 
+const FIRST_LOOK_MS = 4_000;
 const UNLOAD_LIMIT_MS = 60_000;
 const DRAIN_LIMIT_MS = 120_000;
 const ROOM_LIMIT_MS = 60_000;
@@ -18,6 +19,7 @@ export async function runCommand(
   command: Command,
   signal: AbortSignal,
 ): Promise<Result<CommandDone>> {
+  await lookedOnce(context);
   switch (command.type) {
     case 'load':
       return withModel(context, command.model, (view) => loadModel(context, view, command.force, signal));
@@ -42,6 +44,13 @@ export async function runCommand(
     default:
       return assertNever(command, 'command');
   }
+}
+
+/** A command that comes right after the start waits for the first look at devices and backends. */
+async function lookedOnce({ loop, fleet }: CommandContext): Promise<void> {
+  const looked = (): boolean =>
+    loop.sight.seen && fleet.list().every(({ snapshot }) => snapshot.status !== 'unknown');
+  await loop.until(looked, FIRST_LOOK_MS);
 }
 
 function withModel(

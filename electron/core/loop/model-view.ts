@@ -56,6 +56,8 @@ export interface ModelViewInput {
   readonly pinnedByPerson: boolean | undefined;
   readonly guarded: 'on' | 'observe';
   readonly deviceId: string | null;
+  /** Monotonic ms of that device's last reading; null: none. */
+  readonly sampledAtMs: number | null;
   readonly processes: readonly ProcessMemory[];
 }
 
@@ -67,16 +69,15 @@ export function viewModel(input: ModelViewInput): ModelView {
   const { model, settings, memo } = input;
   const id = modelId(input.snapshot.name, model.name);
   const small = matchesName(settings.small, id);
-  const measuredBytes = measured(input);
+  const leaving = isLeaving(input);
+  const measuredBytes =
+    leaving && !holdsMemory(model.status) ? (input.operation?.heldBytes ?? null) : measured(input);
   const predictedBytes = memo.predictedBytes;
   return {
     id,
     backend: input.snapshot.name,
     observed: model,
-    status:
-      input.operation !== null && input.operation.phase !== 'confirming' && holdsMemory(model.status)
-        ? 'stopping'
-        : model.status,
+    status: leaving ? 'stopping' : model.status,
     deviceId: input.deviceId,
     small,
     big: isBig(settings, id, small, measuredBytes ?? predictedBytes ?? model.reportedBytes),
@@ -89,6 +90,16 @@ export function viewModel(input: ModelViewInput): ModelView {
     operation: input.operation,
     memo,
   };
+}
+
+/**
+ * On its way out by our doing: until its process is gone and a later reading can show its bytes as
+ * free. In between they are neither the model's nor free yet, and are counted as coming.
+ */
+function isLeaving({ operation, model, sampledAtMs }: ModelViewInput): boolean {
+  if (operation === null || operation.phase === 'confirming') return false;
+  if (holdsMemory(model.status)) return true;
+  return operation.goneAtMs === null || sampledAtMs === null || sampledAtMs <= operation.goneAtMs;
 }
 
 /** Whether a model in this status has, or may have, bytes on the device. */

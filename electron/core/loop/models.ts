@@ -36,6 +36,7 @@ export class Models {
       const guarded = guardsFor(setting, settings, wishes.guards);
       return snapshot.models.map((model) => {
         const id = modelId(snapshot.name, model.name);
+        const deviceId = deviceOf(model, setting.device, sight.devices(), processes);
         return viewModel({
           snapshot,
           model,
@@ -45,7 +46,8 @@ export class Models {
           memo: this.memo(id),
           operation: input.executor.operation(id),
           pinnedByPerson: wishes.pins[id],
-          deviceId: deviceOf(model, setting.device, sight.devices(), processes),
+          deviceId,
+          sampledAtMs: sight.device(deviceId)?.takenAtMs ?? null,
         });
       });
     });

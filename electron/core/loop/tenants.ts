@@ -17,6 +17,13 @@ export class TenantBook {
 
   look(sight: Sight, views: readonly ModelView[], ledger: Ledger, nowMs: number): void {
     const processes = sight.processes(nowMs);
+    // What a load takes was admitted, or is a race; only what grows after it is anybody's growth.
+    const young = new Set(
+      views
+        .filter((view) => view.status !== 'loaded' || nowMs - view.observed.sinceMs < GROWTH_WINDOW_MS)
+        .map((view) => view.id),
+    );
+    const mayThreaten = (tenant: TenantState): boolean => !young.has(tenant.id);
     const models = views
       .filter((view) => holdsMemory(view.observed.status))
       .map((view) => ({
@@ -28,7 +35,10 @@ export class TenantBook {
       }));
     this.#tenants = sight.devices().flatMap((sample) => {
       const tenants = attribute({ sample, processes, models, bookings: ledger.bookedOn(sample.id) });
-      this.#growth.set(sample.id, look(this.#growth.get(sample.id) ?? noGrowth(), tenants, nowMs));
+      this.#growth.set(
+        sample.id,
+        look(this.#growth.get(sample.id) ?? noGrowth(), tenants.filter(mayThreaten), nowMs),
+      );
       return tenants;
     });
     this.#lookedAtMs = nowMs;

@@ -156,6 +156,10 @@ describe('an unload', () => {
     executor.advance();
     await settle();
     executor.advance();
+    expect(outcomes).toEqual([]);
+    world.nowMs += 100;
+    world.free = { ...world.free, sampledAtMs: world.nowMs };
+    executor.advance();
     expect(outcomes).toMatchObject([{ type: 'left', freedBytes: 6 * GB }]);
   });
 

@@ -336,6 +336,21 @@ describe('rule 7: the kill after the grace', () => {
     expect(decide(later, first.memory).decisions).toEqual([]);
   });
 
+  it('kills a loser whose newcomer is loaded already and that keeps the card past its end', () => {
+    const first = decide(world(tight, [newcomer, model('vision-8b', busy)]), emptyMemory());
+    const stopping = model('vision-8b', { ...busy, status: 'stopping', unloadRequestedAtMs: NOW });
+    const loaded = model('qwen-27b', { busy: true });
+    const at = (nowMs: number, freeBytes: number, evictionUnderWay: boolean | null = null) =>
+      decide(
+        world(device({ freeBytes, sampledAtMs: nowMs, evictionUnderWay }), [loaded, stopping], { nowMs }),
+        first.memory,
+      ).decisions;
+    expect(at(NOW + 1_000, 0)).toMatchObject([{ type: 'kill', modelId: 'router/vision-8b', cause: 'race' }]);
+    expect(at(NOW + 1_000, 3 * GB, true)).toMatchObject([{ type: 'kill', modelId: 'router/vision-8b' }]);
+    expect(at(NOW + 999, 0)).toEqual([]);
+    expect(at(NOW + 1_000, 3 * GB)).toEqual([]);
+  });
+
   it('counts of a newcomer on its way out only what it has taken', () => {
     const chat = model('chat', { ...busy, turnClass: 'interactive' });
     const first = decide(world(tight, [newcomer, chat]), emptyMemory());
