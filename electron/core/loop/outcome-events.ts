@@ -30,7 +30,7 @@ export function eventOf(outcome: Outcome): NewEvent | null {
           ? `It left after ${formatDuration(outcome.tookMs)}; how much came back can't be told.`
           : `${formatBytes(outcome.freedBytes)} came back in ${formatDuration(outcome.tookMs)}.`;
       const cut = outcome.killed
-        ? ' It did not leave in time and its process was ended; its request was cut and it loads again when asked.'
+        ? ' It did not leave in time, so its process was ended; it loads again when asked.'
         : '';
       if (operation.cause === 'person')
         return {
@@ -42,7 +42,7 @@ export function eventOf(outcome: Outcome): NewEvent | null {
       return {
         ...base,
         kind: outcome.killed ? 'killed' : 'evicted',
-        reason: `${operation.reason}${cut} ${back}`,
+        reason: `${inThePast(operation.reason)}${cut} ${back}`,
         numbers,
       };
     }
@@ -69,6 +69,14 @@ export function eventOf(outcome: Outcome): NewEvent | null {
     default:
       return assertNever(outcome, 'outcome');
   }
+}
+
+/** A decision speaks of what is about to be done; its event tells of what was. */
+function inThePast(reason: string): string {
+  return reason
+    .replace(/^Unloading /, 'Unloaded ')
+    .replaceAll(' is free', ' was free')
+    .replace('(it is cut off', '(it was cut off');
 }
 
 /** Whether an eviction gave back so little that repeating it would be pointless. */

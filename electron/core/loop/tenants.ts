@@ -9,6 +9,8 @@ import type { Sight } from './sight.ts';
 /** Who grew is asked over this long: a breach is told after 5 s, and what caused it began before. */
 const GROWTH_WINDOW_MS = 30_000;
 
+const SERVERS = /^(llama|ollama)/;
+
 /** Who holds what on each device, as of the last look, and who has been growing. */
 export class TenantBook {
   #tenants: readonly TenantState[] = [];
@@ -23,7 +25,10 @@ export class TenantBook {
         .filter((view) => view.status !== 'loaded' || nowMs - view.observed.sinceMs < GROWTH_WINDOW_MS)
         .map((view) => view.id),
     );
-    const mayThreaten = (tenant: TenantState): boolean => !young.has(tenant.id);
+    const loadingNow = views.some((view) => young.has(view.id) && holdsMemory(view.observed.status));
+    // The process of a model that has only just begun is not proven yet, and looks foreign so long.
+    const mayThreaten = (tenant: TenantState): boolean =>
+      !young.has(tenant.id) && !(loadingNow && tenant.kind === 'foreign' && SERVERS.test(tenant.name));
     const models = views
       .filter((view) => holdsMemory(view.observed.status))
       .map((view) => ({

@@ -108,7 +108,10 @@ function isLoopback(url: string): boolean {
   );
 }
 
-/** null when it answers 200; else what it did, to follow `Nothing at URL …`. */
+/**
+ * null when it answers 200, or 401 as it does where an API key is set; else what it did, to follow
+ * `Nothing at URL …`.
+ */
 function askHealth(url: string, timeoutMs: number): Promise<string | null> {
   return new Promise((resolve) => {
     const request = get(
@@ -117,7 +120,7 @@ function askHealth(url: string, timeoutMs: number): Promise<string | null> {
       (response) => {
         response.resume();
         const status = response.statusCode ?? 0;
-        resolve(status === 200 ? null : `answered /healthz with HTTP ${status}`);
+        resolve(status === 200 || status === 401 ? null : `answered /healthz with HTTP ${status}`);
       },
     );
     request.once('error', (error) => {

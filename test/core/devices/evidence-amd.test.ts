@@ -292,3 +292,25 @@ for (const [folder, checks] of [
     }
   });
 }
+
+describe('a saved sysfs tree', () => {
+  it('is read path by path, with absent files as absent', () => {
+    const text = [
+      '== /sys/class/drm/card2/device/uevent',
+      'DRIVER=amdgpu',
+      'PCI_SLOT_NAME=0000:0a:00.0',
+      '/sys/class/drm/card2/device/mem_info_vram_total: 8589934592',
+      '/sys/class/drm/card2/device/mem_info_vram_used: 1073741824',
+      '/sys/class/drm/card2/device/boot_vga: <file absent in the snapshot>',
+    ].join('\n');
+    const { readText, cards } = sysfsCapture(text);
+    expect(cards).toEqual(['/sys/class/drm/card2']);
+    expect(parseAmdSysfs(readText, '/sys/class/drm/card2')).toMatchObject({
+      pciAddress: '0000:0a:00.0',
+      vramTotalBytes: 8589934592,
+      vramUsedBytes: 1073741824,
+      gttTotalBytes: null,
+      bootVga: null,
+    });
+  });
+});

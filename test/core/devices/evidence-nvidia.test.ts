@@ -346,3 +346,24 @@ if (files.length > 0) {
     }
   });
 }
+
+describe('a saved session', () => {
+  it('is split at its prompts, and each output goes to the parser of its command', () => {
+    const session = [
+      '# source: this test',
+      '$ nvidia-smi --query-gpu=index,name,memory.total,memory.used --format=csv,noheader,nounits',
+      '0, NVIDIA GeForce RTX 3060, 12288, 1024',
+      '1, NVIDIA GB10, [N/A], [N/A]',
+      '$ nvidia-smi --query-compute-apps=pid,process_name,used_memory --format=csv,noheader,nounits',
+      '4242, /opt/app with, comma/bin, 512',
+    ].join('\n');
+    const parts = splitCapture(session).map(parsePart);
+    expect(only(parts, 'gpu-csv').gpus).toMatchObject([
+      { index: 0, totalBytes: 12288 * MIB, usedBytes: 1024 * MIB },
+      { index: 1, totalBytes: null, usedBytes: null },
+    ]);
+    expect(only(parts, 'apps-csv').processes).toMatchObject([
+      { pid: 4242, name: '/opt/app with, comma/bin', bytes: 512 * MIB },
+    ]);
+  });
+});

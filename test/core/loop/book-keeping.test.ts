@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest';
+import { checkInvariants } from '../../../electron/core/ledger/invariants.ts';
+import { Ledger } from '../../../electron/core/ledger/ledger.ts';
+import { bookingId, bookModel, SLEEPING_BYTES } from '../../../electron/core/loop/book-keeping.ts';
+import { modelView } from '../../support/model-view.ts';
+
+const GB = 1_000_000_000;
+
+function ledger(): Ledger {
+  const book = new Ledger();
+  book.setLimits('sim:0', {
+    totalBytes: 34 * GB,
+    capBytes: 30 * GB,
+    floorBytes: 4 * GB,
+    hardFloorBytes: 2 * GB,
+  });
+  book.reconcile('sim:0', {
+    driverFreeBytes: 30 * GB,
+    hostAvailableBytes: null,
+    totalBytes: 34 * GB,
+    unified: false,
+    sampledAtMs: 0,
+  });
+  return book;
+}
+
+describe('the book follows what backends do (rule 3)', () => {
+  it('books a load that nobody asked us for, counts it as outstanding, and lets it go', () => {
+    const book = ledger();
+    const look = (change: Parameters<typeof modelView>[0], nowMs: number): void => {
+      bookModel(book, modelView(change), false, nowMs);
+      expect(checkInvariants(book.snapshot())).toEqual([]);
+    };
+    look({ status: 'loading', predictedBytes: 18 * GB }, 1);
+    expect(book.book('sim:0')).toMatchObject({ bookedBytes: 18 * GB, outstandingBytes: 18 * GB });
+    look({ status: 'loading', predictedBytes: 18 * GB, measuredBytes: 5 * GB }, 2);
+    expect(book.book('sim:0')).toMatchObject({ bookedBytes: 18 * GB, outstandingBytes: 13 * GB });
+    look({ status: 'loaded', predictedBytes: 18 * GB, measuredBytes: 18.6 * GB }, 3);
+    expect(book.book('sim:0')).toMatchObject({ bookedBytes: 18.6 * GB, outstandingBytes: 0 });
+    look({ status: 'unloaded', predictedBytes: 18 * GB }, 4);
+    expect(book.book('sim:0')?.bookedBytes).toBe(0);
+    expect(book.bookings()).toEqual([]);
+  });
+
+  it('takes a sleeping model for small, not for nothing', () => {
+    const book = ledger();
+    bookModel(
+      book,
+      modelView({ status: 'loaded', predictedBytes: 18 * GB, measuredBytes: 18 * GB }),
+      false,
+      1,
+    );
+    bookModel(book, modelView({ status: 'sleeping', predictedBytes: 18 * GB }), false, 2);
+    expect(book.book('sim:0')?.bookedBytes).toBe(SLEEPING_BYTES);
+  });
+
+  it('keeps the line of a load of ours that its backend has not begun yet', () => {
+    const book = ledger();
+    const view = modelView({ predictedBytes: 18 * GB });
+    book.reserve({
+      id: bookingId(view.id),
+      kind: 'model',
+      name: view.id,
+      deviceId: 'sim:0',
+      predictedBytes: 18 * GB,
+      nowMs: 1,
+    });
+    bookModel(book, view, true, 2);
+    expect(book.book('sim:0')?.bookedBytes).toBe(18 * GB);
+    bookModel(book, view, false, 3);
+    expect(book.book('sim:0')?.bookedBytes).toBe(0);
+  });
+
+  it('moves the line with the model to the device it is really on', () => {
+    const book = ledger();
+    book.setLimits('sim:1', { totalBytes: 8 * GB, capBytes: 7 * GB, floorBytes: GB, hardFloorBytes: GB / 2 });
+    bookModel(book, modelView({ status: 'loaded', measuredBytes: 5 * GB }), false, 1);
+    bookModel(book, modelView({ status: 'loaded', measuredBytes: 5 * GB, deviceId: 'sim:1' }), false, 2);
+    expect(book.book('sim:0')?.bookedBytes).toBe(0);
+    expect(book.book('sim:1')?.bookedBytes).toBe(5 * GB);
+  });
+});

@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest';
+import type { DeviceSample } from '../../../electron/core/devices/sample.ts';
+import { deviceOf, guardsFor, isBig, runsOnCpu } from '../../../electron/core/loop/model-view.ts';
+import { defaults } from '../../../electron/core/settings/defaults.ts';
+import { observedModel } from '../../support/model-view.ts';
+
+const GB = 1_000_000_000;
+
+function device(id: string, memory: DeviceSample['memory'], totalBytes: number | null): DeviceSample {
+  return {
+    id,
+    kind: memory === 'system' ? 'system' : 'amdgpu',
+    memory,
+    name: id,
+    pciAddress: null,
+    drivesDisplay: null,
+    power: 'active',
+    totalBytes,
+    usedBytes: null,
+    freeBytes: null,
+    gttTotalBytes: null,
+    gttUsedBytes: null,
+    hostAvailableBytes: null,
+    busyPercent: null,
+    source: 'simulated',
+    takenAtMs: 0,
+    periodMs: 500,
+    notes: [],
+    error: null,
+  };
+}
+
+describe('whether the guards act', () => {
+  const named = { name: 'router', guards: null, found: false };
+  const found = { name: 'router', guards: null, found: true };
+  const none = { mode: null, pausedUntilMs: null, perBackend: {} };
+
+  it('on for what the config names, observe for what was found by itself', () => {
+    expect(guardsFor(named, defaults(), null)).toBe('on');
+    expect(guardsFor(found, defaults(), null)).toBe('observe');
+  });
+
+  it("the config's word for a backend wins over its word for all", () => {
+    const settings = { ...defaults(), guards: 'on' as const };
+    expect(guardsFor({ ...named, guards: 'observe' }, settings, null)).toBe('observe');
+    expect(guardsFor(found, settings, null)).toBe('on');
+  });
+
+  it("a person's word wins over the config's, the one for this backend over the one for all", () => {
+    const settings = { ...defaults(), guards: 'on' as const };
+    expect(guardsFor(named, settings, { ...none, mode: 'observe' })).toBe('observe');
+    expect(guardsFor(named, settings, { ...none, mode: 'observe', perBackend: { router: 'on' } })).toBe('on');
+    expect(guardsFor(found, defaults(), { ...none, perBackend: { router: 'on' } })).toBe('on');
+  });
+
+  it('a pause stops all of it', () => {
+    expect(
+      guardsFor(named, defaults(), { ...none, mode: 'on', pausedUntilMs: 1, perBackend: { router: 'on' } }),
+    ).toBe('observe');
+  });
+});
+
+describe('what is big', () => {
+  it('unknown or at least big.atLeast, and not on the allow-list', () => {
+    const settings = defaults();
+    expect(isBig(settings, 'r/m', false, null)).toBe(true);
+    expect(isBig(settings, 'r/m', false, 2 * GB)).toBe(true);
+    expect(isBig(settings, 'r/m', false, 2 * GB - 1)).toBe(false);
+    expect(isBig(settings, 'r/m', true, null)).toBe(false);
+  });
+
+  it('or by name, where names are given', () => {
+    const settings = { ...defaults(), big: { names: [{ exact: 'qwen-27b' }, { pattern: 'vision' }] } };
+    expect(isBig(settings, 'r/qwen-27b', false, 1)).toBe(true);
+    expect(isBig(settings, 'r/my-vision-8b', false, null)).toBe(true);
+    expect(isBig(settings, 'r/other', false, 50 * GB)).toBe(false);
+  });
+});
+
+describe('the device a model lives on', () => {
+  const iGpu = device('pci:0000:00:02.0', 'unified', 16 * GB);
+  const card = device('pci:0000:03:00.0', 'discrete', 24 * GB);
+  const small = device('pci:0000:04:00.0', 'discrete', 8 * GB);
+  const ram = device('system', 'system', 64 * GB);
+
+  it('is the one the config says', () => {
+    expect(deviceOf(observedModel(), 'pci:0000:04:00.0', [card, small], [])).toBe('pci:0000:04:00.0');
+  });
+
+  it('is where its process was seen, else the largest card of its own memory', () => {
+    const identity = {
+      pid: 7,
+      startTimeTicks: 1,
+      command: [],
+      port: 1,
+      parentPid: 1,
+      parentStartTimeTicks: 1,
+    };
+    const use = {
+      pid: 7,
+      startTimeTicks: 1,
+      name: 'llama-server',
+      gttBytes: null,
+      type: null,
+      source: 'drm-fdinfo' as const,
+    };
+    const model = observedModel({ process: identity });
+    expect(deviceOf(model, null, [iGpu, small, card], [{ ...use, deviceId: small.id, bytes: GB }])).toBe(
+      small.id,
+    );
+    expect(deviceOf(model, null, [iGpu, small, card], [])).toBe(card.id);
+  });
+
+  it('is the shared memory where there is no card, and unknown where that is not clear', () => {
+    expect(deviceOf(observedModel(), null, [iGpu], [])).toBe(iGpu.id);
+    expect(deviceOf(observedModel(), null, [ram], [])).toBe('system');
+    expect(deviceOf(observedModel(), null, [], [])).toBeNull();
+  });
+
+  it('is not the card for a model that was started without GPU layers', () => {
+    const cpu = observedModel({ args: ['llama-server', '-ngl', '0'] });
+    expect(runsOnCpu(cpu.args)).toBe(true);
+    expect(runsOnCpu(['llama-server', '-ngl', '99'])).toBe(false);
+    expect(deviceOf(cpu, null, [card, ram], [])).toBe('system');
+    expect(deviceOf(cpu, null, [card, small], [])).toBeNull();
+  });
+});
