@@ -188,10 +188,15 @@ export const COMMANDS: readonly CommandInfo[] = [
   },
   {
     name: 'demo',
-    usage: 'demo [--port N]',
+    usage: 'demo [--port N] [--simulated]',
     summary: 'see it at work on a simulated card, in under a minute',
-    help: ['--port N   the port of the demo’s page'],
-    options: { port: { type: 'string' } },
+    help: [
+      '--port N      the port of the demo’s page; default any free one',
+      '--simulated   stand-ins play the models even where a llama-server is found',
+      'It plays a morning twice, first only watched and then guarded, with a runtime, settings and',
+      'models of its own. Your own servers, settings and card are not touched; nothing stays behind.',
+    ],
+    options: { port: { type: 'string' }, simulated: { type: 'boolean' } },
     argumentCount: 0,
     load: async () => (await import('./run-demo.ts')).runDemoCommand,
     handlesSignals: true,

@@ -27,6 +27,16 @@ export interface SimulatedCardOptions {
   readonly routerPid: () => number | null;
   /** The card can't give a model its buffer: what a real one answers with an allocation failure. */
   readonly onAllocationFailed?: (alias: string, pid: number, missingBytes: number) => void;
+  /** A child was seen for the first time, within a tick of its start. */
+  readonly onChild?: (alias: string, pid: number) => void;
+  /**
+   * What the driver moves out past the card's end. `overflow` (default): what is missing. `whole models`:
+   * all of the largest models that cover it, each counting in both places until all of it is moved, as
+   * amdgpu does when it stops a compute process to make room (24.7 GB moved for a music player's wish).
+   */
+  readonly moves?: 'overflow' | 'whole models';
+  /** How often it looks for children and writes its file; default 50 ms. */
+  readonly tickMs?: number;
 }
 
 export interface CardReading {
@@ -64,7 +74,7 @@ export class SimulatedCard implements Disposable {
   #reading: CardReading;
 
   constructor(options: SimulatedCardOptions) {
-    this.#options = options;
+    this.#options = { ...options, totalBytes: Math.round(options.totalBytes) };
     this.#reading = {
       totalBytes: options.totalBytes,
       usedBytes: 0,
@@ -76,7 +86,7 @@ export class SimulatedCard implements Disposable {
 
   start(): void {
     this.#tick();
-    this.#timer = setInterval(() => this.#tick(), TICK_MS);
+    this.#timer = setInterval(() => this.#tick(), this.#options.tickMs ?? TICK_MS);
   }
 
   /** Sets what a program holds; 0 bytes: it is gone. */
@@ -106,9 +116,12 @@ export class SimulatedCard implements Disposable {
       [...this.#programs.values()].reduce((sum, program) => sum + program.bytes, 0) +
       [...models.values()].reduce((sum, bytes) => sum + bytes, 0);
     const overflow = Math.max(0, wanted - totalBytes);
+    const whole = this.#options.moves === 'whole models';
+    const targetBytes = whole ? wholeModelsOver([...models.values()], overflow) : overflow;
     // Moved out as fast as the driver can; moved back at once when there is room.
-    this.#gttBytes = Math.min(overflow, this.#gttBytes + EVICT_BYTES_PER_S * elapsedS);
-    const usedBytes = Math.min(totalBytes, Math.round(wanted - this.#gttBytes));
+    this.#gttBytes = Math.min(targetBytes, this.#gttBytes + EVICT_BYTES_PER_S * elapsedS);
+    const givenBack = whole && this.#gttBytes < targetBytes ? 0 : this.#gttBytes;
+    const usedBytes = Math.min(totalBytes, Math.round(wanted - givenBack));
     this.#reading = {
       totalBytes,
       usedBytes,
@@ -122,18 +135,18 @@ export class SimulatedCard implements Disposable {
   #bytesOf(child: Child, nowMs: number): number {
     const footprint = this.#options.footprints[child.alias];
     if (footprint === undefined || child.failed) return 0;
+    const bytes = Math.round(footprint.bytes);
     const ageMs = nowMs - child.seenAtMs;
-    if (footprint.bufferAtMs === undefined)
-      return Math.round(footprint.bytes * Math.min(1, ageMs / footprint.rampMs));
+    if (footprint.bufferAtMs === undefined) return Math.round(bytes * Math.min(1, ageMs / footprint.rampMs));
     if (ageMs < footprint.bufferAtMs) return 0;
     const before = this.#reading.models[child.alias] ?? 0;
-    const missing = footprint.bytes - before - this.#reading.freeBytes;
+    const missing = bytes - before - this.#reading.freeBytes;
     if (before === 0 && missing > 0 && this.#options.onAllocationFailed !== undefined) {
       child.failed = true;
       this.#options.onAllocationFailed(child.alias, child.pid, missing);
       return 0;
     }
-    return footprint.bytes;
+    return bytes;
   }
 
   /** The router's children, by /proc alone: what a card's driver would see of them. */
@@ -144,7 +157,9 @@ export class SimulatedCard implements Disposable {
     for (const pid of alive) {
       if (this.#children.has(pid)) continue;
       const alias = aliasOf(pid);
-      if (alias !== null) this.#children.set(pid, { pid, alias, seenAtMs: nowMs, failed: false });
+      if (alias === null) continue;
+      this.#children.set(pid, { pid, alias, seenAtMs: nowMs, failed: false });
+      this.#options.onChild?.(alias, pid);
     }
   }
 
@@ -173,6 +188,16 @@ export class SimulatedCard implements Disposable {
     writeFileSync(aside, text);
     renameSync(aside, path);
   }
+}
+
+/** Bytes of the largest models that together cover `overflow`; all of them where they do not. */
+export function wholeModelsOver(models: readonly number[], overflow: number): number {
+  let bytes = 0;
+  for (const model of [...models].sort((one, other) => other - one)) {
+    if (bytes >= overflow) break;
+    bytes += model;
+  }
+  return bytes;
 }
 
 /** /proc/<pid>/task/<tid>/children (proc(5)) lists those of one thread each: a router starts them from any. */
