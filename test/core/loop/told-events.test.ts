@@ -1,0 +1,173 @@
+import { describe, expect, it } from 'vitest';
+import type { Operation } from '../../../electron/core/actuators/operation.ts';
+import { eventOf, gaveNothing } from '../../../electron/core/loop/outcome-events.ts';
+import { backendEvents, modelEvents } from '../../../electron/core/loop/status-events.ts';
+import { NO_WISHES, parseWishes } from '../../../electron/core/loop/wishes.ts';
+import { modelView } from '../../support/model-view.ts';
+
+const GB = 1_000_000_000;
+
+function operation(change: Partial<Operation> = {}): Operation {
+  return {
+    modelId: 'router/vision-8b',
+    deviceId: 'sim:0',
+    cause: 'race',
+    reason: 'Unloading vision-8b: qwen-27b is loading and needs 12.5 GB, 6.9 GB is free.',
+    numbers: { neededBytes: 12.5 * GB },
+    forModelId: 'router/qwen-27b',
+    startedAtMs: 0,
+    freeBeforeBytes: 6.9 * GB,
+    heldBytes: 6.2 * GB,
+    phase: 'settling',
+    requestedAtMs: 100,
+    armed: null,
+    signalable: null,
+    signalNote: null,
+    killedAtMs: null,
+    goneAtMs: 1_200,
+    lastFreeBytes: null,
+    lastSampleAtMs: null,
+    steadySamples: 0,
+    disturbed: false,
+    stuckTold: false,
+    ...change,
+  };
+}
+
+describe('what an eviction leaves behind (rule 21)', () => {
+  it('is one sentence in the past tense with what came back', () => {
+    const event = eventOf({
+      type: 'left',
+      operation: operation(),
+      freedBytes: 6.2 * GB,
+      tookMs: 1_100,
+      killed: false,
+    });
+    expect(event).toMatchObject({
+      kind: 'evicted',
+      model: 'router/vision-8b',
+      backend: 'router',
+      deviceId: 'sim:0',
+    });
+    expect(event?.reason).toBe(
+      'Unloaded vision-8b: qwen-27b is loading and needs 12.5 GB, 6.9 GB was free. 6.2 GB came back in 1.1 s.',
+    );
+    expect(event?.numbers).toMatchObject({ neededBytes: 12.5 * GB, freedBytes: 6.2 * GB, tookMs: 1_100 });
+  });
+
+  it('says that a process was ended, and that what came back is not known where it is not', () => {
+    const killed = eventOf({
+      type: 'left',
+      operation: operation({ killedAtMs: 1_100 }),
+      freedBytes: null,
+      tookMs: 1_100,
+      killed: true,
+    });
+    expect(killed?.kind).toBe('killed');
+    expect(killed?.reason).toContain('its process was ended');
+    expect(killed?.reason).toContain("how much came back can't be told");
+    expect(killed?.numbers.freedBytes).toBeNull();
+  });
+
+  it('is an unload, not an eviction, where a person asked', () => {
+    const outcome = {
+      type: 'left',
+      operation: operation({ cause: 'person', reason: 'Unloaded router/vision-8b, as you asked.' }),
+      freedBytes: GB,
+      tookMs: 50,
+      killed: false,
+    } as const;
+    expect(eventOf(outcome)?.kind).toBe('unloaded');
+  });
+
+  it('is nothing where the model turned out busy', () => {
+    expect(eventOf({ type: 'busy', operation: operation(), detail: 'slot 0 generates' })).toBeNull();
+  });
+
+  it('names why it can not be signalled where it is stuck', () => {
+    const event = eventOf({
+      type: 'stuck',
+      operation: operation({ signalNote: 'Set `stop-timeout`.' }),
+      waitedMs: 31_000,
+    });
+    expect(event?.kind).toBe('eviction_failed');
+    expect(event?.reason).toContain('still there after 31 s');
+    expect(event?.reason).toContain('stop-timeout');
+  });
+
+  it('gave nothing below 64 MiB, and unknown is not nothing', () => {
+    const left = (freedBytes: number | null) =>
+      gaveNothing({ type: 'left', operation: operation(), freedBytes, tookMs: 1, killed: false });
+    expect(left(0)).toBe(true);
+    expect(left(64 * 1024 * 1024)).toBe(false);
+    expect(left(null)).toBe(false);
+  });
+});
+
+describe('what a changed status tells', () => {
+  const kinds = (from: Parameters<typeof modelEvents>[0], view: ReturnType<typeof modelView>) =>
+    modelEvents(from, view, 5_000).map((event) => event.kind);
+  const was = (status: 'unloaded' | 'loading' | 'loaded' | 'sleeping' | 'stopping') => ({
+    status,
+    sinceMs: 1_000,
+  });
+
+  it('is nothing at the first look: what was so before is no news', () => {
+    expect(kinds(undefined, modelView({ status: 'loaded' }))).toEqual([]);
+  });
+
+  it.each([
+    ['unloaded', 'loading', ['loading']],
+    ['loading', 'loaded', ['loaded']],
+    ['sleeping', 'loaded', []],
+    ['loaded', 'sleeping', []],
+    ['loading', 'failed', ['load_failed']],
+    ['loaded', 'failed', ['model_crashed']],
+    ['loaded', 'unloaded', ['unloaded']],
+    ['stopping', 'unloaded', []],
+    ['loaded', 'loaded', []],
+  ] as const)('from %s to %s: %j', (from, to, expected) => {
+    expect(kinds(was(from), modelView({ status: to }))).toEqual(expected);
+  });
+
+  it('gives a backend away and back again once each', () => {
+    const snapshot = (status: 'up' | 'down' | 'unknown') => ({
+      name: 'router',
+      kind: 'llama.cpp' as const,
+      url: 'http://127.0.0.1:8080',
+      status,
+      sinceMs: null,
+      error: null,
+      version: null,
+      models: [],
+      takenAtMs: 0,
+      tellsBusy: true,
+      notes: [],
+    });
+    expect(backendEvents(undefined, snapshot('unknown'), false)).toEqual([]);
+    expect(backendEvents('unknown', snapshot('up'), false)[0]?.kind).toBe('backend_up');
+    expect(backendEvents('unknown', snapshot('up'), true)[0]?.kind).toBe('backend_found');
+    expect(backendEvents('up', snapshot('up'), true)).toEqual([]);
+    expect(backendEvents('up', snapshot('down'), true)[0]?.kind).toBe('backend_down');
+    expect(backendEvents('down', snapshot('up'), true)[0]?.kind).toBe('backend_up');
+  });
+});
+
+describe('wishes that an earlier run kept', () => {
+  it('are read back as they were', () => {
+    const wishes = {
+      pins: { 'router/a': true, 'router/b': false },
+      sleep: { sinceMs: 5, untilMs: null },
+      guards: { mode: 'observe', pausedUntilMs: 9, perBackend: { router: 'on' } },
+      restorable: ['router/c'],
+    };
+    expect(parseWishes(JSON.parse(JSON.stringify(wishes)))).toEqual(wishes);
+  });
+
+  it.each([[null], ['text'], [[]], [{ pins: 'x', sleep: 7, guards: { mode: 'maybe' }, restorable: [1] }]])(
+    'are none where %j stands there',
+    (value) => {
+      expect(parseWishes(value)).toEqual(NO_WISHES);
+    },
+  );
+});
