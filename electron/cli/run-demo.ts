@@ -2,7 +2,6 @@ import { readPort } from './arguments.ts';
 import type { Run } from './commands.ts';
 import { demoStage } from './demo-stage.ts';
 import { EXIT } from './exit-codes.ts';
-import { findLlamaServer } from './find-llama-server.ts';
 import { firstSignal, signalExitCode } from './signals.ts';
 import { plain } from './terminal.ts';
 import { usageError } from './usage.ts';
@@ -18,6 +17,7 @@ export const runDemoCommand: Run = async (invocation, terminal) => {
     stopping.abort();
   });
   const { runDemo } = await import('../core/demo/demo.ts');
+  const { findLlamaServer } = await import('../core/demo/find-llama-server.ts');
   const { stdout, env } = process;
   const isLive = stdout.isTTY === true && env.TERM !== 'dumb';
   using stage = demoStage({

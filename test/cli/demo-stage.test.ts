@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { demoStage, memoryText, storyText, wrapped } from '../../electron/cli/demo-stage.ts';
-import { parseFound } from '../../electron/cli/find-llama-server.ts';
 import { sampleState } from '../support/fake-runtime.ts';
 import { landlord } from '../support/landlord.ts';
 
@@ -68,19 +67,6 @@ describe('the demo in a terminal', () => {
     const none = { ...state, devices: [{ ...device, gttUsedBytes: null }] };
     expect(memoryText(none, { unicode: false }, 90)).toMatch(/9\.0 GB free$/);
     expect(memoryText({ devices: [], tenants: [] }, { unicode: false }, 90)).toContain('not been read');
-  });
-});
-
-describe('the search for a llama-server', () => {
-  it('takes a whole answer, and anything else for none', () => {
-    const found = { command: '/x/llama-server', env: { A: 'b', C: 1 }, version: '9', origin: 'installed' };
-    expect(parseFound(JSON.stringify(found))).toEqual({
-      command: '/x/llama-server',
-      env: { A: 'b' },
-      version: '9',
-    });
-    for (const text of ['', 'null', '{}', '{"command":1,"env":{}}', '{"command":"x","env":null}'])
-      expect(parseFound(text)).toBeNull();
   });
 });
 
