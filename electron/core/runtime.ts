@@ -19,12 +19,13 @@ import { Fleet } from './loop/fleet.ts';
 import { durableForecaster } from './loop/forecaster.ts';
 import { Intents } from './loop/intents.ts';
 import { Journal } from './loop/journal.ts';
+import type { CommandContext } from './loop/load-command.ts';
 import { LoadWatch } from './loop/load-watch.ts';
 import { Publisher } from './loop/publisher.ts';
 import { TenantBook } from './loop/tenants.ts';
 import { readWishes, writeWishes } from './loop/wishes.ts';
-import type { Command, CommandDone, EventQuery, RuntimeApi } from './runtime-api.ts';
 import { processTimes } from './process/process-times.ts';
+import type { Command, CommandDone, EventQuery, RuntimeApi } from './runtime-api.ts';
 import { readInChild } from './settings/config-reader.ts';
 import { SettingsFile } from './settings/settings-file.ts';
 import { ensureStateDir } from './state-dir/ensure-state-dir.ts';
@@ -153,13 +154,13 @@ async function assemble(
     now: clock.epochMs,
     onTrouble: (event) => tellTrouble(event),
   });
-  const journal: Journal = new Journal(
-    store,
-    clock,
-    new Syslog({
-      onMissing: (why) => journal.tell({ kind: 'storage_failed', reason: why, numbers: {} }),
-    }),
-  );
+  let systemLogNote: string | null = null;
+  const systemLog = new Syslog({
+    onMissing: (why) => {
+      systemLogNote = why;
+    },
+  });
+  const journal = new Journal(store, clock, systemLog);
   tellTrouble = (event) => journal.tell(event);
 
   const settingsFile = new SettingsFile({
@@ -202,7 +203,7 @@ async function assemble(
     tenants,
     clock,
     version: version(),
-    notices: () => noticesOf(settingsFile, store, fleet, loop),
+    notices: () => noticesOf(settingsFile, store, fleet, loop, systemLogNote),
   });
   for (const event of await intents.takeOpen()) journal.tell(event);
 
@@ -249,6 +250,7 @@ async function assemble(
   const recordTimer = setInterval(() => tenants.record(loop.sight, store, clock.epochMs()), RECORD_EVERY_MS);
 
   const stopping = new AbortController();
+  const context: CommandContext = { loop, fleet, ledger, journal, loads, clock, inFlight: new Map() };
   const api: RuntimeApi = {
     state: () => publisher.state(),
     onState: (listener) => publisher.onState(listener),
@@ -257,7 +259,6 @@ async function assemble(
     command(command: Command, signal?: AbortSignal): Promise<Result<CommandDone>> {
       if (stopping.signal.aborted)
         return Promise.resolve(fail('cancelled', 'VRAM Landlord is being stopped.'));
-      const context = { loop, fleet, ledger, journal, loads, clock };
       const either = signal === undefined ? stopping.signal : AbortSignal.any([signal, stopping.signal]);
       return runCommand(context, command, either);
     },
@@ -313,6 +314,7 @@ function noticesOf(
   store: SqliteStore,
   fleet: Fleet,
   loop: ControlLoop,
+  systemLogNote: string | null,
 ): LandlordState['notices'] {
   const notices: LandlordState['notices'][number][] = [];
   const { rejection } = settingsFile.status();
@@ -325,5 +327,6 @@ function noticesOf(
       severity: 'warning',
       text: `The backend ${setting.name} is of kind ${setting.kind}, which can't be watched yet; its memory counts as foreign.`,
     });
+  if (systemLogNote !== null) notices.push({ severity: 'info', text: systemLogNote });
   return notices;
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { procfs } from '../../electron/core/process/procfs.ts';
 import { type Runtime, startRuntime } from '../../electron/core/runtime.ts';
+import type { Command, CommandDone } from '../../electron/core/runtime-api.ts';
 import type { EventKind, LandlordEvent } from '../../shared/events.ts';
 import type { ModelState } from '../../shared/state.ts';
 import { until } from './router.ts';
@@ -14,6 +15,11 @@ export interface LandlordBench extends AsyncDisposable {
   readonly events: LandlordEvent[];
   readonly folder: string;
   readonly configFile: string;
+  readonly cardFile: string;
+  /** Stops the runtime and starts another over the same config and state folder. */
+  restart(): Promise<void>;
+  /** A command that must succeed. */
+  must(command: Command): Promise<CommandDone>;
   /** Waits until the card and the backend have been read once. */
   seen(): Promise<void>;
   model(id: string): ModelState;
@@ -26,8 +32,7 @@ export interface LandlordBench extends AsyncDisposable {
   ): Promise<LandlordEvent>;
 }
 
-/** The whole runtime, over a simulated card whose memory real llama-server processes hold. */
-export async function startLandlordBench(options: {
+export interface BenchOptions {
   readonly routerUrl: string;
   readonly routerPid: () => number | null;
   readonly totalBytes: number;
@@ -37,7 +42,14 @@ export async function startLandlordBench(options: {
   /** Further keys of the config, as YAML. */
   readonly config?: string;
   readonly backend?: string;
-}): Promise<LandlordBench> {
+  /** How often the card looks for the models' processes; default 50 ms. */
+  readonly cardTickMs?: number;
+}
+
+/** The card, and a folder with the config that names it and the router. */
+export async function startCard(
+  options: BenchOptions,
+): Promise<{ readonly folder: string; readonly configFile: string; readonly card: SimulatedCard }> {
   const folder = await mkdtemp(join(tmpdir(), 'landlord-bench-'));
   const cardFile = join(folder, 'card.json');
   const card = new SimulatedCard({
@@ -46,6 +58,7 @@ export async function startLandlordBench(options: {
     totalBytes: options.totalBytes,
     footprints: options.footprints,
     routerPid: options.routerPid,
+    ...(options.cardTickMs === undefined ? {} : { tickMs: options.cardTickMs }),
     onChild(alias, pid) {
       const ms = options.slowDiskMs?.[alias];
       if (ms !== undefined) holdBack(pid, ms);
@@ -67,21 +80,42 @@ export async function startLandlordBench(options: {
       '',
     ].join('\n'),
   );
-  const started = await startRuntime({
-    configPath: configFile,
-    stateDir: join(folder, 'state'),
-    port: 0,
-    pageDir: null,
-    discoverPorts: [],
-  });
-  if (!started.ok) throw new Error(started.error.message);
-  const runtime = started.value;
+  return { folder, configFile, card };
+}
+
+/** The whole runtime, over a simulated card whose memory real llama-server processes hold. */
+export async function startLandlordBench(options: BenchOptions): Promise<LandlordBench> {
+  const { folder, configFile, card } = await startCard(options);
   const events: LandlordEvent[] = [];
-  runtime.onEvent((event) => events.push(event));
+  const start = async (): Promise<Runtime> => {
+    const started = await startRuntime({
+      configPath: configFile,
+      stateDir: join(folder, 'state'),
+      port: 0,
+      pageDir: null,
+      discoverPorts: [],
+    });
+    if (!started.ok) throw new Error(started.error.message);
+    started.value.onEvent((event) => events.push(event));
+    return started.value;
+  };
+  let runtime = await start();
   const find = (id: string): ModelState | undefined =>
     runtime.state().models.find((model) => model.id === id);
   return {
-    runtime,
+    get runtime() {
+      return runtime;
+    },
+    cardFile: join(folder, 'card.json'),
+    async restart() {
+      await runtime.stop();
+      runtime = await start();
+    },
+    async must(command) {
+      const done = await runtime.command(command);
+      if (!done.ok) throw new Error(`${command.type}: ${done.error.message}`);
+      return done.value;
+    },
     card,
     events,
     folder,

@@ -62,6 +62,9 @@ const STEADY_SAMPLES = 2;
 /** How long we wait for memory to settle once the process is gone; a race waits less, its room is needed now. */
 export const SETTLE_LIMIT_MS = 10_000;
 
+/** A driver may show memory as free this long after the process is gone; steady before that says nothing. */
+const RELEASE_LAG_MS = 2_000;
+
 export interface FreeReading {
   readonly freeBytes: number | null;
   readonly totalBytes: number | null;
@@ -80,6 +83,10 @@ export function settled(operation: Operation, reading: FreeReading, nowMs: numbe
   if (reading.sampledAtMs === null || reading.freeBytes === null) return false;
   if (reading.sampledAtMs <= goneAtMs || reading.sampledAtMs === operation.lastSampleAtMs) return false;
   if (operation.disturbed) return true;
+  const { heldBytes, freeBeforeBytes } = operation;
+  const notShown =
+    heldBytes !== null && freeBeforeBytes !== null && reading.freeBytes - freeBeforeBytes < heldBytes / 2;
+  if (notShown && nowMs - goneAtMs < RELEASE_LAG_MS) return false;
   const tolerance = Math.max(STEADY_BYTES, (reading.totalBytes ?? 0) * STEADY_SHARE);
   const moved =
     operation.lastFreeBytes === null

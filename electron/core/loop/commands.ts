@@ -197,7 +197,11 @@ async function makeRoom(
   await loop.until(
     () => {
       const nowMs = clock.monotonicMs();
-      if (loop.executor.operations().some((one) => one.deviceId === device.id)) quietSinceMs = nowMs;
+      // What is on its way out is waited for, so that it is in the answer and in the list to bring back.
+      if (loop.executor.operations().some((one) => one.deviceId === device.id)) {
+        quietSinceMs = nowMs;
+        return false;
+      }
       return (free() ?? 0) >= wantedBytes || nowMs - quietSinceMs > ROOM_QUIET_MS;
     },
     ROOM_LIMIT_MS,

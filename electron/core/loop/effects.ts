@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fail, type Result } from '../../../shared/errors.ts';
 import type { Effects } from '../actuators/effects.ts';
 import { type ArmedSignal, armSignal } from '../actuators/reaper.ts';
@@ -7,6 +8,11 @@ import type { ProcessIdentity } from '../process/identity.ts';
 import type { Fleet } from './fleet.ts';
 
 const ASK_LIMIT_MS = 4_000;
+/**
+ * Starting a process holds this one up for some milliseconds, in which a request just made is not sent.
+ * The reaper is wanted at the end of the grace, the unload now.
+ */
+const ARM_AFTER_MS = 20;
 
 /** The real effects: backends over HTTP, signals through the reaper, readings from the sampler. */
 export function realEffects(fleet: Fleet, sampler: () => Sampler): Effects {
@@ -56,6 +62,7 @@ export function realEffects(fleet: Fleet, sampler: () => Sampler): Effects {
           `${note ?? `${modelId} has no proven process.`} As the next best, set \`stop-timeout\` in the router's preset to a second or two: the router then ends a busy model sooner by itself.`,
         );
       }
+      await sleep(ARM_AFTER_MS);
       return armSignal(identity);
     },
     refresh(modelId): void {

@@ -20,6 +20,8 @@ export interface CommandContext {
   readonly journal: Journal;
   readonly loads: LoadWatch;
   readonly clock: Clock;
+  /** Loads of ours that have not ended: whoever asks for one of them joins it. */
+  readonly inFlight: Map<string, Promise<Result<CommandDone>>>;
 }
 
 /** A 27B from a slow disk takes minutes; a load that shows nothing for longer has failed. */
@@ -28,11 +30,25 @@ const LOAD_LIMIT_MS = 600_000;
 const BEGIN_LIMIT_MS = 15_000;
 const ROOM_LIMIT_MS = 60_000;
 
+/** One load a model at a time: a second wish waits for the first one's outcome (peers: parallel first requests load duplicates). */
+export function loadModel(
+  context: CommandContext,
+  view: ModelView,
+  force: boolean,
+  signal: AbortSignal,
+): Promise<Result<CommandDone>> {
+  const running = context.inFlight.get(view.id);
+  if (running !== undefined) return running;
+  const load = loadOnce(context, view, force, signal).finally(() => context.inFlight.delete(view.id));
+  context.inFlight.set(view.id, load);
+  return load;
+}
+
 /**
  * Books, makes room if idle models can give it, then loads (rule 1: book before you build). A load
  * that is refused, fails or is cancelled leaves no trace in the book.
  */
-export async function loadModel(
+async function loadOnce(
   context: CommandContext,
   view: ModelView,
   force: boolean,

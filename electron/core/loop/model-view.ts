@@ -56,8 +56,8 @@ export interface ModelViewInput {
   readonly pinnedByPerson: boolean | undefined;
   readonly guarded: 'on' | 'observe';
   readonly deviceId: string | null;
-  /** Monotonic ms of that device's last reading; null: none. */
-  readonly sampledAtMs: number | null;
+  /** That device's free bytes by its last reading; null: unknown. */
+  readonly freeBytes: number | null;
   readonly processes: readonly ProcessMemory[];
 }
 
@@ -69,9 +69,8 @@ export function viewModel(input: ModelViewInput): ModelView {
   const { model, settings, memo } = input;
   const id = modelId(input.snapshot.name, model.name);
   const small = matchesName(settings.small, id);
-  const leaving = isLeaving(input);
-  const measuredBytes =
-    leaving && !holdsMemory(model.status) ? (input.operation?.heldBytes ?? null) : measured(input);
+  const leaving = input.operation !== null && input.operation.phase !== 'confirming';
+  const measuredBytes = leaving && !holdsMemory(model.status) ? stillToCome(input) : measured(input);
   const predictedBytes = memo.predictedBytes;
   return {
     id,
@@ -93,13 +92,15 @@ export function viewModel(input: ModelViewInput): ModelView {
 }
 
 /**
- * On its way out by our doing: until its process is gone and a later reading can show its bytes as
- * free. In between they are neither the model's nor free yet, and are counted as coming.
+ * Its process is gone and its memory has not settled: what the readings do not show as free yet. A
+ * driver may take a moment, and in that moment the bytes are neither the model's nor free; they are
+ * counted as coming, or one more model would be evicted for them.
  */
-function isLeaving({ operation, model, sampledAtMs }: ModelViewInput): boolean {
-  if (operation === null || operation.phase === 'confirming') return false;
-  if (holdsMemory(model.status)) return true;
-  return operation.goneAtMs === null || sampledAtMs === null || sampledAtMs <= operation.goneAtMs;
+function stillToCome({ operation, freeBytes }: ModelViewInput): number | null {
+  if (operation === null || operation.heldBytes === null) return null;
+  if (operation.freeBeforeBytes === null || freeBytes === null) return operation.heldBytes;
+  const shown = Math.max(0, freeBytes - operation.freeBeforeBytes);
+  return Math.max(0, operation.heldBytes - shown);
 }
 
 /** Whether a model in this status has, or may have, bytes on the device. */

@@ -47,7 +47,7 @@ export class Models {
           operation: input.executor.operation(id),
           pinnedByPerson: wishes.pins[id],
           deviceId,
-          sampledAtMs: sight.device(deviceId)?.takenAtMs ?? null,
+          freeBytes: sight.free(deviceId, input.nowMs).freeBytes,
         });
       });
     });
