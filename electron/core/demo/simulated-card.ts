@@ -174,7 +174,10 @@ export class SimulatedCard implements Disposable {
       busyPercent: null,
       drivesDisplay: true,
       processes: [
-        ...models.map(([child, bytes]) => ({ pid: child.pid, name: 'llama-server', bytes, type: 'C' })),
+        // One that has asked for nothing yet is no client of the card.
+        ...models
+          .filter(([, bytes]) => bytes > 0)
+          .map(([child, bytes]) => ({ pid: child.pid, name: 'llama-server', bytes, type: 'C' })),
         ...[...this.#programs.values()].map((program, index) => ({
           // No process of this machine has such a pid (kernel.pid_max is 2^22 at most).
           pid: 2 ** 22 + 1 + index,

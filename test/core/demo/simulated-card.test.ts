@@ -79,6 +79,15 @@ describe('a simulated card', () => {
     expect(one.reading().gttUsedBytes).toBe(1 * GB);
   });
 
+  it('lists no process that has asked for nothing yet', async () => {
+    using one = card({ footprints: { one: { bytes: 6 * GB, rampMs: 600, bufferAtMs: 600 } } });
+    const rows = (): unknown[] => JSON.parse(readFileSync(join(folder, 'card.json'), 'utf8')).processes;
+    child('one');
+    await until(() => 'one' in one.reading().models, 5_000, 'the child to be seen');
+    expect(rows()).toEqual([]);
+    await until(() => rows().length === 1, 5_000, 'its bytes');
+  });
+
   it('refuses a buffer it has no room for, once, and the model then holds nothing', async () => {
     const refused: [string, number][] = [];
     using one = card({
