@@ -18,7 +18,7 @@ import { realEffects } from './loop/effects.ts';
 import { Fleet } from './loop/fleet.ts';
 import { durableForecaster } from './loop/forecaster.ts';
 import { Intents } from './loop/intents.ts';
-import { Journal } from './loop/journal.ts';
+import { Journal, type SystemLog } from './loop/journal.ts';
 import type { CommandContext } from './loop/load-command.ts';
 import { LoadWatch } from './loop/load-watch.ts';
 import { Publisher } from './loop/publisher.ts';
@@ -47,6 +47,8 @@ export interface RuntimeOptions {
   /** The built page. */
   readonly pageDir?: string | null;
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** false: nothing goes to syslog or the journal (the demo, tests: what they evict is not real). Default true. */
+  readonly systemLog?: boolean;
 }
 
 export interface Runtime extends RuntimeApi {
@@ -60,6 +62,7 @@ export interface Runtime extends RuntimeApi {
   stop(): Promise<void>;
 }
 
+const NO_SYSTEM_LOG: SystemLog = { write: () => {}, flush: async () => {} };
 const DISCOVER_EVERY_MS = 30_000;
 const RECORD_EVERY_MS = 10_000;
 const PAGE_DIR = new URL('../../out/renderer', import.meta.url).pathname;
@@ -160,7 +163,7 @@ async function assemble(
       systemLogNote = why;
     },
   });
-  const journal = new Journal(store, clock, systemLog);
+  const journal = new Journal(store, clock, options.systemLog === false ? NO_SYSTEM_LOG : systemLog);
   tellTrouble = (event) => journal.tell(event);
 
   const settingsFile = new SettingsFile({

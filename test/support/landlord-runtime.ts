@@ -94,6 +94,7 @@ export async function startLandlordBench(options: BenchOptions): Promise<Landlor
       port: 0,
       pageDir: null,
       discoverPorts: [],
+      systemLog: false,
     });
     if (!started.ok) throw new Error(started.error.message);
     started.value.onEvent((event) => events.push(event));

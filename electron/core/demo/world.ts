@@ -115,6 +115,7 @@ async function assemble(
     stateDir: join(folder, 'state'),
     port: options.port ?? 0,
     discoverPorts: [],
+    systemLog: false,
   });
   if (!runtime.ok) return runtime;
   parts.defer(() => runtime.value.stop());

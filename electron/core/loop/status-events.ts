@@ -52,9 +52,7 @@ export function modelEvents(
         {
           ...base,
           kind: before.status === 'loading' ? 'load_failed' : 'model_crashed',
-          reason: `${name} ${before.status === 'loading' ? 'could not be loaded' : 'ended by itself'}${
-            view.observed.failure === null ? '.' : `: ${view.observed.failure}`
-          }`,
+          reason: failureSentence(name, before.status === 'loading', view.observed.failure),
           numbers: { predictedBytes: view.predictedBytes },
         },
       ];
@@ -65,6 +63,14 @@ export function modelEvents(
     default:
       return [];
   }
+}
+
+/** A failure that names the model is a sentence already. */
+function failureSentence(name: string, loading: boolean, failure: string | null): string {
+  const plain = `${name} ${loading ? 'could not be loaded' : 'ended by itself'}`;
+  if (failure === null) return `${plain}.`;
+  const sentence = /[.!?]$/.test(failure) ? failure : `${failure}.`;
+  return failure.startsWith(name) ? sentence : `${plain}: ${sentence}`;
 }
 
 export function backendEvents(

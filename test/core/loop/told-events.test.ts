@@ -171,3 +171,17 @@ describe('wishes that an earlier run kept', () => {
     },
   );
 });
+
+it('a failure that is a sentence about the model already is not said twice', () => {
+  const failed = (failure: string | null) =>
+    modelEvents(
+      { status: 'loaded', sinceMs: 0 },
+      modelView({ name: 'vision-8b', status: 'failed', observed: { failure } }),
+      1,
+    )[0]?.reason;
+  expect(failed('vision-8b ended without our asking (exit code 1)')).toBe(
+    'vision-8b ended without our asking (exit code 1).',
+  );
+  expect(failed('the disk is gone.')).toBe('vision-8b ended by itself: the disk is gone.');
+  expect(failed(null)).toBe('vision-8b ended by itself.');
+});
