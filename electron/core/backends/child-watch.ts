@@ -33,6 +33,8 @@ export interface ChildWatch {
   stop(): Promise<void>;
   /** Looks for the processes of models that have none yet, now. */
   poke(): void;
+  /** A load has begun: what its model was seen to do before holds no more, also where it is over by the next look. */
+  loading(): void;
   child(model: string): Child;
 }
 
@@ -220,6 +222,12 @@ export function childWatch(options: {
     },
     poke() {
       if (!isStopped) void proveOnce();
+    },
+    loading() {
+      for (const { name, status } of options.models()) {
+        const before = activities.get(name);
+        if (before !== undefined && status === 'loading') activities.set(name, inTransit(before));
+      }
     },
     child(name) {
       const entry = found.get(name);

@@ -1,3 +1,4 @@
+import { afterIo } from '../after-io.ts';
 import type { Clock } from '../clock.ts';
 import type { ServerQuery } from '../process/identity.ts';
 import type { ServerInspector } from '../process/proof.ts';
@@ -68,8 +69,15 @@ export function llamaCppBackend(options: {
     // An event names no port: the list has it. Its process is looked for as soon as there is one.
     const lacksPort = (model: TrackedModel): boolean =>
       model.port === null && (model.status === 'loading' || model.status === 'loaded');
-    if (input.type === 'status' && !isSingle() && [...models.values()].some(lacksPort)) void watch.refresh();
-    if (input.type === 'list' || step.changes.length > 0) children.poke();
+    const wantsList = input.type === 'status' && !isSingle() && [...models.values()].some(lacksPort);
+    if (step.changes.some((change) => change.what === 'loading')) children.loading();
+    const wantsProof = input.type === 'list' || step.changes.length > 0;
+    if (!wantsList && !wantsProof) return;
+    // What a guard asks for because of this comes first.
+    afterIo(() => {
+      if (wantsList) void watch.refresh();
+      if (wantsProof) children.poke();
+    });
   };
 
   const watch = routerWatch({

@@ -1,7 +1,7 @@
 import { fail, ok, type Result } from '../../../shared/errors.ts';
 import { parseMetrics } from './activity.ts';
 import type { BusyAnswer } from './backend.ts';
-import { field, type HttpAnswer, type HttpClient, objectionTo, saidBy } from './http.ts';
+import { field, type HttpAnswer, type HttpClient, type HttpFailure, objectionTo, saidBy } from './http.ts';
 import type { RouterInput, TrackedModel } from './router-state.ts';
 import { parseProps } from './server-props.ts';
 
@@ -159,17 +159,12 @@ async function confirmIdle(context: ActionContext, wanted: string, signal: Abort
   const awake = await context.http.get(`/props${query}`, limits);
   if (isNotLoaded(awake)) return { busy: false };
   if (awake.kind === 'answer' && parseProps(awake.json)?.isSleeping === true) return { busy: false };
-  const slots = awake.kind === 'failed' ? awake : await context.http.get(`/slots${query}`, limits);
+  if (awake.kind === 'failed') return unheard(context, model.name, awake);
+  // A request that waits for a slot is in no slot yet: only the counters know of it.
+  const counting = model.tellsMetrics ? context.http.get(`/metrics${query}`, limits) : null;
+  const slots = await context.http.get(`/slots${query}`, limits);
   if (isNotLoaded(slots)) return { busy: false };
-  if (slots.kind === 'failed') {
-    if (slots.reason !== 'timed_out') return { busy: null, why: slots.message };
-    return context.seenBusy(model.name) === true
-      ? {
-          busy: true,
-          detail: `${model.name} uses its processor and does not answer: it is deep in a prompt.`,
-        }
-      : { busy: null, why: `${model.name} did not say within ${SLOTS_MS} ms what it does.` };
-  }
+  if (slots.kind === 'failed') return unheard(context, model.name, slots);
   if (!Array.isArray(slots.json)) {
     return { busy: null, why: `${model.name} does not tell its slots: ${saidBy(slots) ?? 'no list'}.` };
   }
@@ -177,14 +172,19 @@ async function confirmIdle(context: ActionContext, wanted: string, signal: Abort
   if (working.length > 0) {
     return { busy: true, detail: `${working.length} of ${slots.json.length} slots of ${model.name} work.` };
   }
-  if (!model.tellsMetrics) return { busy: false };
-  // A request that waits for a slot is in no slot yet.
-  const metrics = await context.http.get(`/metrics${query}`, limits);
-  const counted = metrics.kind === 'answer' && metrics.status === 200 ? parseMetrics(metrics.text) : null;
+  const metrics = await counting;
+  const counted = metrics?.kind === 'answer' && metrics.status === 200 ? parseMetrics(metrics.text) : null;
   if (counted !== null && counted.processing + counted.deferred > 0) {
     return { busy: true, detail: `${counted.deferred} requests wait for ${model.name}.` };
   }
   return { busy: false };
+}
+
+function unheard(context: ActionContext, name: string, failure: HttpFailure): BusyAnswer {
+  if (failure.reason !== 'timed_out') return { busy: null, why: failure.message };
+  return context.seenBusy(name) === true
+    ? { busy: true, detail: `${name} uses its processor and does not answer: it is deep in a prompt.` }
+    : { busy: null, why: `${name} did not say within ${SLOTS_MS} ms what it does.` };
 }
 
 function isNotLoaded(answer: HttpAnswer): boolean {

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fail, type Result } from '../../../shared/errors.ts';
 import type { Effects } from '../actuators/effects.ts';
 import { type ArmedSignal, armSignal } from '../actuators/reaper.ts';
+import { afterIo } from '../after-io.ts';
 import type { BusyAnswer } from '../backends/backend.ts';
 import type { Sampler } from '../devices/sampler.ts';
 import type { ProcessIdentity } from '../process/identity.ts';
@@ -18,6 +19,7 @@ const ARM_AFTER_MS = 20;
 export function realEffects(fleet: Fleet, sampler: () => Sampler): Effects {
   /** The last proven process of each model, for the question whether it is gone. */
   const identities = new Map<string, ProcessIdentity>();
+  let hurrying = false;
 
   const locate = (modelId: string): { readonly backend: string; readonly name: string } => {
     const slash = modelId.indexOf('/');
@@ -79,7 +81,12 @@ export function realEffects(fleet: Fleet, sampler: () => Sampler): Effects {
       );
     },
     sampleSoon(): void {
-      sampler().hurry();
+      if (hurrying) return;
+      hurrying = true;
+      afterIo(() => {
+        hurrying = false;
+        sampler().hurry();
+      });
     },
   };
 }
