@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { fail, ok, type Result } from '../../../shared/errors.ts';
 import type { Command } from '../runtime-api.ts';
 import { parseBytes, parseDuration } from '../settings/units.ts';
@@ -11,27 +10,41 @@ import { parseBytes, parseDuration } from '../settings/units.ts';
 /** A sleep or pause longer than this is a slip of the keyboard. */
 const LONGEST_MS = 3650 * 86_400_000;
 
-const duration = z.union([z.string(), z.number()]).nullable().optional();
-const forceBody = z.strictObject({ force: z.boolean().optional() });
-const emptyBody = z.strictObject({});
-const sleepBody = z.strictObject({ for: duration });
-const makeRoomBody = z.strictObject({
-  bytes: z
-    .union([z.string(), z.number().int().positive().max(Number.MAX_SAFE_INTEGER)])
-    .nullable()
-    .optional(),
-  device: z.string().nullable().optional(),
-});
-const guardsBody = z.strictObject({
-  mode: z.enum(['on', 'observe', 'pause']),
-  for: duration,
-  backend: z.string().min(1).nullable().optional(),
-});
+/** What one field may hold; null means left out. */
+interface Field<T> {
+  readonly holds: (value: unknown) => value is T;
+  /** Completes “`field` must be …”. */
+  readonly what: string;
+}
+
+const flag: Field<boolean> = {
+  holds: (value) => typeof value === 'boolean',
+  what: 'true or false',
+};
+const text: Field<string> = {
+  holds: (value): value is string => typeof value === 'string' && value !== '',
+  what: 'a text that is not empty',
+};
+const duration: Field<string | number> = {
+  holds: (value): value is string | number => typeof value === 'string' || Number.isFinite(value),
+  what: 'a text with its unit, such as "15min", or a number of milliseconds',
+};
+const amount: Field<string | number> = {
+  holds: (value): value is string | number =>
+    typeof value === 'string' || (Number.isSafeInteger(value) && Number(value) > 0),
+  what: 'a text with its unit, such as "8GB", or a whole number of bytes above 0',
+};
+const guardsMode: Field<'on' | 'observe' | 'pause'> = {
+  holds: (value): value is 'on' | 'observe' | 'pause' =>
+    value === 'on' || value === 'observe' || value === 'pause',
+  what: '"on", "observe" or "pause"',
+};
 
 export type ModelAction = 'load' | 'unload' | 'pin' | 'unpin';
 
 export function modelCommand(action: ModelAction, model: string, body: unknown): Result<Command> {
-  const parsed = read(action === 'load' || action === 'unload' ? forceBody : emptyBody, body);
+  const takesForce = action === 'load' || action === 'unload';
+  const parsed = read(takesForce ? { force: flag } : {}, body);
   if (!parsed.ok) return parsed;
   const slash = model.indexOf('/');
   if (slash <= 0 || slash === model.length - 1) {
@@ -41,33 +54,34 @@ export function modelCommand(action: ModelAction, model: string, body: unknown):
     );
   }
   if (action === 'pin' || action === 'unpin') return ok({ type: action, model });
-  return ok({ type: action, model, force: 'force' in parsed.value ? parsed.value.force === true : false });
+  return ok({ type: action, model, force: parsed.value.force ?? false });
 }
 
 export function plainCommand(type: 'wake' | 'drain' | 'restore', body: unknown): Result<Command> {
-  const parsed = read(emptyBody, body);
+  const parsed = read({}, body);
   return parsed.ok ? ok({ type }) : parsed;
 }
 
 export function sleepCommand(body: unknown): Result<Command> {
-  const parsed = read(sleepBody, body);
+  const parsed = read({ for: duration }, body);
   if (!parsed.ok) return parsed;
   const forMs = readDuration(parsed.value.for);
   return forMs.ok ? ok({ type: 'sleep', forMs: forMs.value }) : forMs;
 }
 
 export function makeRoomCommand(body: unknown): Result<Command> {
-  const parsed = read(makeRoomBody, body);
+  const parsed = read({ bytes: amount, device: text }, body);
   if (!parsed.ok) return parsed;
-  const { bytes = null, device = null } = parsed.value;
+  const { bytes, device: deviceId } = parsed.value;
   const freeBytes = readBytes(bytes);
-  return freeBytes.ok ? ok({ type: 'makeRoom', freeBytes: freeBytes.value, deviceId: device }) : freeBytes;
+  return freeBytes.ok ? ok({ type: 'makeRoom', freeBytes: freeBytes.value, deviceId }) : freeBytes;
 }
 
 export function guardsCommand(body: unknown): Result<Command> {
-  const parsed = read(guardsBody, body);
+  const parsed = read({ mode: guardsMode, for: duration, backend: text }, body);
   if (!parsed.ok) return parsed;
-  const { mode, backend = null } = parsed.value;
+  const { mode, backend } = parsed.value;
+  if (mode === null) return fail('bad_input', `\`mode\` must be ${guardsMode.what}.`);
   const forMs = readDuration(parsed.value.for);
   if (!forMs.ok) return forMs;
   if (forMs.value !== null && mode !== 'pause') {
@@ -77,8 +91,8 @@ export function guardsCommand(body: unknown): Result<Command> {
 }
 
 /** A text with its unit (`15min`), or a number of milliseconds; absent is null. */
-function readDuration(value: string | number | null | undefined): Result<number | null> {
-  if (value === null || value === undefined) return ok(null);
+function readDuration(value: string | number | null): Result<number | null> {
+  if (value === null) return ok(null);
   const parsed = typeof value === 'number' ? ({ ok: true, value } as const) : parseDuration(value);
   if (!parsed.ok) return fail('bad_input', `\`for\` is not a duration; ${parsed.hint}.`);
   if (parsed.value > 0 && parsed.value <= LONGEST_MS) return ok(parsed.value);
@@ -94,10 +108,27 @@ function readBytes(value: string | number | null): Result<number | null> {
 }
 
 /** No body at all reads as `{}`. */
-function read<T>(schema: z.ZodType<T>, body: unknown): Result<T> {
-  const parsed = schema.safeParse(body ?? {});
-  if (parsed.success) return ok(parsed.data);
-  const issue = parsed.error.issues[0];
-  const where = issue === undefined || issue.path.length === 0 ? 'The body' : `\`${issue.path.join('.')}\``;
-  return fail('bad_input', `${where} is not as expected: ${issue?.message ?? 'unreadable'}.`);
+function read<Fields extends Readonly<Record<string, Field<unknown>>>>(
+  fields: Fields,
+  body: unknown,
+): Result<{ readonly [Name in keyof Fields]: Fields[Name] extends Field<infer T> ? T | null : never }>;
+function read(
+  fields: Readonly<Record<string, Field<unknown>>>,
+  body: unknown,
+): Result<Readonly<Record<string, unknown>>> {
+  const given = body ?? {};
+  if (typeof given !== 'object' || Array.isArray(given))
+    return fail('bad_input', 'The body must be a JSON object, such as {}.');
+  for (const [name, value] of Object.entries(given)) {
+    const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
+    if (field === undefined)
+      return fail('bad_input', `\`${name}\` is not known here; ${knownFields(Object.keys(fields))}.`);
+    if (value !== null && value !== undefined && !field.holds(value))
+      return fail('bad_input', `\`${name}\` must be ${field.what}.`);
+  }
+  return ok(Object.fromEntries(Object.keys(fields).map((name) => [name, Reflect.get(given, name) ?? null])));
+}
+
+function knownFields(names: readonly string[]): string {
+  return names.length === 0 ? 'no field is' : `known are ${names.map((name) => `\`${name}\``).join(', ')}`;
 }

@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import {
+  guardsCommand,
+  makeRoomCommand,
+  modelCommand,
+  plainCommand,
+  sleepCommand,
+} from '../../../electron/core/http/bodies.ts';
+
+const message = (result: { ok: boolean; error?: { code: string; message: string } }): string | null =>
+  result.error?.code === 'bad_input' ? result.error.message : null;
+
+describe('the body of a request', () => {
+  it('may be absent or lack any field', () => {
+    expect(modelCommand('load', 'r/m', undefined)).toEqual({
+      ok: true,
+      value: { type: 'load', model: 'r/m', force: false },
+    });
+    expect(modelCommand('pin', 'r/m', {})).toEqual({ ok: true, value: { type: 'pin', model: 'r/m' } });
+    expect(sleepCommand({ for: null })).toEqual({ ok: true, value: { type: 'sleep', forMs: null } });
+    expect(makeRoomCommand(null)).toEqual({
+      ok: true,
+      value: { type: 'makeRoom', freeBytes: null, deviceId: null },
+    });
+    expect(plainCommand('drain', undefined)).toEqual({ ok: true, value: { type: 'drain' } });
+  });
+
+  it('means what its fields say', () => {
+    expect(modelCommand('unload', 'r/m', { force: true })).toMatchObject({ value: { force: true } });
+    expect(sleepCommand({ for: '15min' })).toMatchObject({ value: { forMs: 900_000 } });
+    expect(sleepCommand({ for: 5000 })).toMatchObject({ value: { forMs: 5000 } });
+    expect(makeRoomCommand({ bytes: '8GB', device: 'sim:0' })).toMatchObject({
+      value: { freeBytes: 8e9, deviceId: 'sim:0' },
+    });
+    expect(makeRoomCommand({ bytes: 8e9 })).toMatchObject({ value: { freeBytes: 8e9 } });
+    expect(guardsCommand({ mode: 'pause', for: '1h', backend: 'r' })).toEqual({
+      ok: true,
+      value: { type: 'guards', mode: 'pause', forMs: 3_600_000, backend: 'r' },
+    });
+  });
+
+  it('with a field that is not known is refused, so that no misspelt `force` is lost', () => {
+    expect(message(modelCommand('unload', 'r/m', { forse: true }))).toBe(
+      '`forse` is not known here; known are `force`.',
+    );
+    expect(message(modelCommand('pin', 'r/m', { force: true }))).toBe(
+      '`force` is not known here; no field is.',
+    );
+    expect(message(plainCommand('wake', { constructor: 1 }))).toMatch(/`constructor` is not known/);
+    expect(message(plainCommand('wake', JSON.parse('{"__proto__":1}')))).toMatch(/`__proto__` is not known/);
+  });
+
+  it.each([
+    [modelCommand('load', 'r/m', { force: 'yes' }), '`force` must be true or false.'],
+    [modelCommand('load', 'r/m', []), 'The body must be a JSON object, such as {}.'],
+    [plainCommand('drain', 'now'), 'The body must be a JSON object, such as {}.'],
+    [
+      sleepCommand({ for: true }),
+      '`for` must be a text with its unit, such as "15min", or a number of milliseconds.',
+    ],
+    [
+      sleepCommand({ for: -1 }),
+      '`for` must be longer than 0 and at most ten years; leave it out for no end.',
+    ],
+    [
+      makeRoomCommand({ bytes: 1.5 }),
+      '`bytes` must be a text with its unit, such as "8GB", or a whole number of bytes above 0.',
+    ],
+    [
+      makeRoomCommand({ bytes: 0 }),
+      '`bytes` must be a text with its unit, such as "8GB", or a whole number of bytes above 0.',
+    ],
+    [makeRoomCommand({ device: 7 }), '`device` must be a text that is not empty.'],
+    [guardsCommand({}), '`mode` must be "on", "observe" or "pause".'],
+    [guardsCommand({ mode: 'off' }), '`mode` must be "on", "observe" or "pause".'],
+    [guardsCommand({ mode: 'on', backend: '' }), '`backend` must be a text that is not empty.'],
+    [
+      guardsCommand({ mode: 'on', for: '1h' }),
+      '`for` goes with mode "pause" only; "on" stays until it is changed.',
+    ],
+  ])('with a wrong field is refused in a sentence that says what is right: %#', (result, sentence) => {
+    expect(message(result)).toBe(sentence);
+  });
+
+  it('is read only for a model id of the form backend/model', () => {
+    for (const id of ['m', '/m', 'r/'])
+      expect(message(modelCommand('load', id, {}))).toMatch(/backend\/model/);
+  });
+});
