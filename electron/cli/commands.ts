@@ -153,6 +153,7 @@ export const COMMANDS: readonly CommandInfo[] = [
     },
     argumentCount: 'command',
     load: async () => (await import('./run-turn.ts')).runTurn,
+    handlesSignals: true,
   },
   {
     name: 'gate',

@@ -171,7 +171,10 @@ describe('landlord turn', () => {
     const script =
       'grep SigIgn /proc/self/status; cat /proc/self/fdinfo/1 | grep flags; echo $# "$1" "$2"; env | grep -c COMPILE_CACHE; ls /proc/self/fd | wc -l';
     const run = (command: readonly string[]): readonly string[] =>
-      runToEnd(['sh', '-c', '"$@" | cat', 'sh', ...command], inRoot(folder.path)).stdout.split('\n');
+      runToEnd(
+        ['sh', '-c', 'unset NODE_COMPILE_CACHE; "$@" | cat', 'sh', ...command],
+        inRoot(folder.path),
+      ).stdout.split('\n');
     const command = ['sh', '-c', script, 'sh', 'two words', '--wait'];
     const plain = run(command);
     const inTurn = run(turn('--', ...command));

@@ -15,6 +15,12 @@ export const NODE = [process.execPath, '--disable-warning=ExperimentalWarning'] 
 export const URL_8080 = 'http://127.0.0.1:8080/v1';
 export const LANE_8080 = '127.0.0.1_8080';
 
+/** Nothing of this process's but the way to programs; and Node need not compile us again and again. */
+const BASE_ENV: Readonly<Record<string, string>> = {
+  PATH: process.env.PATH ?? '',
+  NODE_COMPILE_CACHE: fileURLToPath(new URL('../../node_modules/.cache/compile', import.meta.url)),
+};
+
 /** A folder of its own, gone at the end; `using`. */
 export interface TempFolder extends Disposable {
   readonly path: string;
@@ -54,7 +60,7 @@ export function startOther(
   const [program = '', ...args] = command;
   const child = spawn(program, args, {
     stdio: ['pipe', 'pipe', 'inherit'],
-    env: { PATH: process.env.PATH ?? '', ...options.env },
+    env: { ...BASE_ENV, ...options.env },
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   });
   const { stdin, stdout } = child;
@@ -125,7 +131,7 @@ export function runToEnd(
   const [program = '', ...args] = command;
   const { status, stdout, stderr } = spawnSync(program, args, {
     encoding: 'utf8',
-    env: { PATH: process.env.PATH ?? '', ...env },
+    env: { ...BASE_ENV, ...env },
     ...(cwd === undefined ? {} : { cwd }),
   });
   return { status, stdout, stderr };
