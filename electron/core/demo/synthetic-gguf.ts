@@ -73,14 +73,14 @@ interface Tensor {
   readonly ones: boolean;
 }
 
-interface Vocabulary {
+export interface Vocabulary {
   readonly tokens: readonly string[];
   readonly types: readonly number[];
   readonly scores: readonly number[];
 }
 
 /** `<unk> <s> </s>`, every byte, the letters and the space: each character is one token. */
-function vocabulary(): Vocabulary {
+export function vocabulary(): Vocabulary {
   const tokens = ['<unk>', '<s>', '</s>'];
   const types = [UNKNOWN, CONTROL, CONTROL];
   for (let byte = 0; byte < 256; byte += 1) {
@@ -127,7 +127,7 @@ function aligned(bytes: number): number {
 }
 
 /** Grows a buffer of little-endian GGUF fields. */
-class Fields {
+export class Fields {
   private readonly parts: Buffer[] = [];
 
   u32(value: number): this {
@@ -154,6 +154,11 @@ class Fields {
   text(value: string): this {
     const part = Buffer.from(value, 'utf8');
     this.u64(part.length).parts.push(part);
+    return this;
+  }
+
+  raw(value: Buffer): this {
+    this.parts.push(value);
     return this;
   }
 

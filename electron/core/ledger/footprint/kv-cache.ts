@@ -1,0 +1,96 @@
+import type { LayerFacts, ModelFacts } from './architecture.ts';
+import { type LoadFlags, slotsOf } from './flags.ts';
+import { type GgmlType, ggmlTypeNamed, packedBytes } from './ggml-types.ts';
+import { roundUp } from './round-up.ts';
+import { windowCells } from './swa.ts';
+
+/** How many tokens the caches hold. */
+export interface CacheShape {
+  /** Of all slots together, as the engine rounds it. */
+  readonly contextTokens: number;
+  /** A cache's cells, per stream. */
+  readonly cells: number;
+  /** Of windowed layers. */
+  readonly windowCells: number;
+  readonly streams: number;
+  readonly sequences: number;
+}
+
+/** llama.cpp pads every context to this. */
+const CELL_STEP = 256;
+/** Where neither the flags nor the file say one. */
+const FALLBACK_CONTEXT = 4096;
+/** llama.cpp keeps no values beside a latent row since this build (pull request 19057). */
+const NO_LATENT_VALUES_BUILD = 7830;
+
+/**
+ * Context rounds up to 256 for each stream (llama.cpp, `llama_context`); without `-c` it is what the
+ * model was trained for.
+ */
+export function cacheShape(facts: ModelFacts, flags: LoadFlags): CacheShape {
+  const { sequences, streams } = slotsOf(flags);
+  const asked = Math.max(1, flags.contextTokens ?? facts.trainedContext ?? FALLBACK_CONTEXT);
+  const cells = roundUp(Math.max(1, Math.floor(asked / streams)), CELL_STEP);
+  const ubatch = ubatchOf(flags, cells * streams);
+  const window =
+    facts.window === null || flags.fullWindowCache
+      ? cells
+      : windowCells(facts.window.tokens, cells, sequences / streams, ubatch);
+  return { contextTokens: cells * streams, cells, windowCells: window, streams, sequences };
+}
+
+/** A physical batch is no longer than a logical one, nor than the context. */
+export function ubatchOf(flags: Pick<LoadFlags, 'batch' | 'ubatch'>, contextTokens: number): number {
+  return Math.max(1, Math.min(flags.ubatch, flags.batch, contextTokens));
+}
+
+/**
+ * Bytes of keys and values of each layer, 0 where it keeps none: cells × (row of keys + row of values).
+ * Next-token layers have theirs where they draft, a context of their own of the full length.
+ */
+export function layerCacheBytes(
+  facts: ModelFacts,
+  flags: LoadFlags,
+  shape: CacheShape,
+  notes: string[],
+): readonly number[] {
+  const typeK = cacheType(flags.cacheTypeK, 'K', notes);
+  const typeV = cacheType(flags.cacheTypeV, 'V', notes);
+  const main = facts.layers.length - facts.nextTokenLayers;
+  // Without flash attention values are kept transposed, all as wide as the widest.
+  const widest = Math.max(0, ...facts.layers.map((layer) => layer.valueElements));
+  const latent = facts.latent !== null && (facts.latent.inFile || flags.latentCache) ? facts.latent : null;
+  const latentValues = flags.build !== null && flags.build < NO_LATENT_VALUES_BUILD && !flags.latentCache;
+  return facts.layers.map((layer, index) => {
+    if (!layer.ownsCache || layer.keyElements === 0) return 0;
+    if (index >= main && flags.nextTokenDraft === 0) return 0;
+    const cells = (layer.windowed ? shape.windowCells : shape.cells) * shape.streams;
+    const indexer = facts.indexerElements === 0 ? 0 : packedBytes(typeK, facts.indexerElements);
+    if (latent !== null) {
+      const values = latentValues ? packedBytes(typeV, latent.rankElements) : 0;
+      return cells * (packedBytes(typeK, latent.rowElements) + values + indexer);
+    }
+    const values = flags.flashAttention === 'off' ? widest : layer.valueElements;
+    return cells * (packedBytes(typeK, layer.keyElements) + packedBytes(typeV, values) + indexer);
+  });
+}
+
+/**
+ * Bytes of each layer's state, 0 where it has none: f32, for every sequence; with drafts ahead one more
+ * for each token drafted, to go back to.
+ */
+export function layerStateBytes(facts: ModelFacts, flags: LoadFlags): readonly number[] {
+  const { recurrent } = facts;
+  if (recurrent === null) return facts.layers.map(() => 0);
+  const { sequences } = slotsOf(flags);
+  const kept = sequences * (1 + flags.nextTokenDraft);
+  const bytes = kept * (recurrent.convolutionElements + recurrent.stateElements) * 4;
+  return facts.layers.map((layer: LayerFacts) => (layer.recurrent ? bytes : 0));
+}
+
+function cacheType(name: string, which: string, notes: string[]): GgmlType {
+  const type = ggmlTypeNamed(name);
+  if (type !== null) return type;
+  notes.push(`The cache type ${name} for ${which} is not known: f16 is counted.`);
+  return { name: 'f16', elements: 1, bytes: 2 };
+}

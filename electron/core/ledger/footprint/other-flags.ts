@@ -1,0 +1,111 @@
+import { commandFlags } from './command-flags.ts';
+import { DEFAULT_FLAGS, type LoadFlags } from './flags.ts';
+
+/**
+ * llama-swap's `cmd`: one text, often over several lines with `\` at their ends, `#` comments and
+ * `${PORT}` in it. Split as a shell would, without running anything.
+ */
+export function swapFlags(cmd: string): LoadFlags {
+  return commandFlags(shellWords(cmd));
+}
+
+export function shellWords(text: string): readonly string[] {
+  const words: string[] = [];
+  const lines = text
+    .split('\n')
+    .filter((line) => !/^\s*#/.test(line))
+    .join('\n');
+  const pattern = /(?:\\\n|\s)+|((?:\\[^\n]|"(?:\\[\s\S]|[^"\\])*"|'[^']*'|[^\s"'\\])+)/g;
+  for (const match of lines.matchAll(pattern)) {
+    if (match[1] !== undefined) words.push(unquoted(match[1]));
+  }
+  return words;
+}
+
+function unquoted(word: string): string {
+  return word.replaceAll(
+    /\\([\s\S])|"((?:\\[\s\S]|[^"\\])*)"|'([^']*)'/g,
+    (_all, escaped, double, single) => {
+      if (typeof escaped === 'string') return escaped;
+      return typeof double === 'string' ? double.replaceAll(/\\(["\\$`])/g, '$1') : String(single);
+    },
+  );
+}
+
+/**
+ * A section of llama-server's presets, or of the router's `status.preset`: `key = value` lines whose keys
+ * are the long flags without dashes, or its environment variables.
+ */
+export function presetFlags(text: string): LoadFlags {
+  const args: string[] = [];
+  for (const line of text.split('\n')) {
+    const match = /^\s*([A-Za-z][\w-]*)\s*=\s*(.*?)\s*$/.exec(line);
+    const [name, value] = [match?.[1] ?? '', match?.[2] ?? ''];
+    if (name === '' || name === 'version') continue;
+    const flag = name.startsWith('LLAMA_ARG_')
+      ? `--${name.slice('LLAMA_ARG_'.length).toLowerCase().replaceAll('_', '-')}`
+      : `${name.length <= 5 && SHORT.has(name) ? '-' : '--'}${name}`;
+    if (/^(?:true|on|yes|enabled)$/i.test(value) && !TAKES_ON.has(flag)) args.push(flag);
+    else if (/^(?:false|off|no|disabled)$/i.test(value) && !TAKES_ON.has(flag))
+      args.push(flag.startsWith('--no-') ? `--${flag.slice(5)}` : `--no-${flag.slice(2)}`);
+    else args.push(VARIABLES[flag] ?? flag, value);
+  }
+  return commandFlags(args);
+}
+
+const SHORT = new Set([
+  'm',
+  'c',
+  'b',
+  'ub',
+  'np',
+  'ngl',
+  'fa',
+  'ctk',
+  'ctv',
+  'ot',
+  'ncmoe',
+  'mm',
+  'md',
+  'ts',
+  'dev',
+]);
+const TAKES_ON = new Set(['--flash-attn', '-fa', '--fit']);
+/** Environment variables that are not the flag's own name. */
+const VARIABLES: Readonly<Record<string, string>> = {
+  '--ubatch': '--ubatch-size',
+  '--batch': '--batch-size',
+  '--n-parallel': '--parallel',
+  '--n-gpu-layers-draft': '--gpu-layers-draft',
+};
+
+/** Of Ollama's API (`options`) and its environment. */
+export interface OllamaOptions {
+  readonly num_ctx?: number | undefined;
+  readonly num_batch?: number | undefined;
+  readonly num_gpu?: number | undefined;
+  /** OLLAMA_NUM_PARALLEL; each has num_ctx to itself. */
+  readonly parallel?: number | undefined;
+  readonly flashAttention?: boolean | undefined;
+  /** OLLAMA_KV_CACHE_TYPE. */
+  readonly cacheType?: string | undefined;
+}
+
+/** Ollama runs one slot unless told otherwise, 4096 tokens each (`/api/ps` says how many it really is), and batches of 512. */
+export function ollamaFlags(options: OllamaOptions): LoadFlags {
+  const slots = Math.max(1, options.parallel ?? 1);
+  const batch = options.num_batch ?? 512;
+  const cacheType = options.cacheType ?? 'f16';
+  return {
+    ...DEFAULT_FLAGS,
+    contextTokens: (options.num_ctx ?? 4096) * slots,
+    slots,
+    unified: false,
+    batch,
+    ubatch: Math.min(batch, 512),
+    gpuLayers: options.num_gpu === undefined || options.num_gpu < 0 ? null : options.num_gpu,
+    flashAttention: options.flashAttention === undefined ? 'auto' : options.flashAttention ? 'on' : 'off',
+    cacheTypeK: cacheType,
+    cacheTypeV: cacheType,
+  };
+}
