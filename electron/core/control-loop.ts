@@ -4,22 +4,24 @@ import { Executor } from './actuators/executor.ts';
 import type { Outcome } from './actuators/operation.ts';
 import type { BackendChange, BackendSnapshot } from './backends/backend.ts';
 import type { Clock } from './clock.ts';
-import { isStale, type SampleSet } from './devices/sample.ts';
+import type { SampleSet } from './devices/sample.ts';
 import { decide } from './guards/decide.ts';
 import { emptyMemory, noteFreedNothing } from './guards/memory.ts';
 import type { Decision, DeviceVerdict, GuardMemory, GuardWorld } from './guards/world.ts';
 import type { Ledger } from './ledger/ledger.ts';
 import { bookingId, bookModel } from './loop/book-keeping.ts';
-import { deviceEvents, type ToldDevice } from './loop/device-events.ts';
 import type { Fleet } from './loop/fleet.ts';
 import type { Intents } from './loop/intents.ts';
 import type { Journal } from './loop/journal.ts';
+import type { LaneBook } from './loop/lanes.ts';
 import type { LoadWatch } from './loop/load-watch.ts';
 import { Models } from './loop/models.ts';
 import { eventOf, gaveNothing } from './loop/outcome-events.ts';
 import { Sight } from './loop/sight.ts';
 import { backendEvents, modelEvents, type ToldModel } from './loop/status-events.ts';
+import { DeviceTeller, expired } from './loop/teller.ts';
 import type { TenantBook } from './loop/tenants.ts';
+import { Waiters } from './loop/waiters.ts';
 import { WakeWatch } from './loop/wake-watch.ts';
 import type { Wishes } from './loop/wishes.ts';
 import { guardDevice, guardModel, guardWorld, limitsOf } from './loop/world.ts';
@@ -31,6 +33,7 @@ export interface ControlLoopOptions {
   readonly journal: Journal;
   readonly intents: Intents;
   readonly tenants: TenantBook;
+  readonly lanes: LaneBook;
   readonly loads: LoadWatch;
   readonly effects: Effects;
   readonly settings: Settings;
@@ -70,9 +73,9 @@ export class ControlLoop {
   readonly #wakeWatch: WakeWatch;
   readonly #toldModels = new Map<string, ToldModel>();
   readonly #toldBackends = new Map<string, BackendSnapshot['status']>();
-  readonly #toldDevices = new Map<string, ToldDevice>();
+  readonly #devices = new DeviceTeller();
   readonly #promised = new Set<string>();
-  readonly #waiters = new Set<() => void>();
+  readonly #waiters = new Waiters();
   readonly #outcomeListeners = new Set<(outcome: Outcome) => void>();
   #settings: Settings;
   #wishes: Wishes;
@@ -102,7 +105,8 @@ export class ControlLoop {
         heldBytes: (id) => this.models.get(id)?.measuredBytes ?? null,
         deviceOf: (id) => this.models.get(id)?.deviceId ?? null,
         free: (id) => this.sight.free(id, options.clock.monotonicMs()),
-        undisturbed: (deviceId, modelId) => this.#undisturbed(deviceId, modelId),
+        undisturbed: (deviceId, modelId) =>
+          this.models.undisturbed(deviceId, modelId, this.executor.operations()),
       },
     });
   }
@@ -178,24 +182,9 @@ export class ControlLoop {
     });
   }
 
-  /** Resolves after a step in which `condition` held, or false when the limit has passed or the signal came. */
+  /** Resolves true after a step in which `condition` held, or false when the limit has passed or the signal came. */
   until(condition: () => boolean, limitMs: number, signal?: AbortSignal): Promise<boolean> {
-    if (condition()) return Promise.resolve(true);
-    return new Promise((resolve) => {
-      const done = (value: boolean): void => {
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', onAbort);
-        this.#waiters.delete(look);
-        resolve(value);
-      };
-      const look = (): void => {
-        if (condition()) done(true);
-      };
-      const onAbort = (): void => done(false);
-      const timer = setTimeout(() => done(condition()), limitMs);
-      signal?.addEventListener('abort', onAbort, { once: true });
-      this.#waiters.add(look);
-    });
+    return this.#waiters.until(condition, limitMs, signal);
   }
 
   /** Called with every outcome of an unload; returns its own undo. */
@@ -219,17 +208,15 @@ export class ControlLoop {
       return;
     }
     this.#stepping = true;
-    const { clock, ledger, tenants } = this.#options;
     try {
       this.#look();
       this.#decide();
       this.executor.advance();
-      tenants.look(this.sight, this.models.views(), ledger, clock.monotonicMs());
-      this.#tellDevices();
+      this.#tell();
     } finally {
       this.#stepping = false;
     }
-    for (const look of [...this.#waiters]) look();
+    this.#waiters.look();
     this.#options.onStep();
     this.#schedule();
     if (this.#again) {
@@ -381,65 +368,23 @@ export class ControlLoop {
   }
 
   #expireWishes(epochMs: number): void {
-    const { sleep, guards } = this.#wishes;
-    if (sleep !== null && sleep.untilMs !== null && sleep.untilMs <= epochMs) {
-      this.setWishes({ sleep: null });
-      this.#options.journal.tell({
-        kind: 'woke',
-        reason: 'Big-model sleep is over: its time is up.',
-        numbers: { asleepMs: epochMs - sleep.sinceMs },
-      });
-    }
-    if (guards !== null && guards.pausedUntilMs !== null && guards.pausedUntilMs <= epochMs) {
-      this.setWishes({ guards: { ...guards, pausedUntilMs: null } });
-      this.#options.journal.tell({
-        kind: 'guards_changed',
-        reason: 'The guards are back after their pause.',
-        numbers: {},
-      });
-    }
+    const over = expired(this.#wishes, epochMs);
+    if (over === null) return;
+    this.setWishes(over.change);
+    for (const event of over.events) this.#options.journal.tell(event);
   }
 
-  #tellDevices(): void {
-    const { clock, journal, ledger, tenants } = this.#options;
+  #tell(): void {
+    const { clock, journal, ledger, tenants, lanes, fleet, effects } = this.#options;
     const nowMs = clock.monotonicMs();
-    const seen = new Set<string>();
-    for (const sample of this.sight.devices()) {
-      const book = ledger.book(sample.id, nowMs);
-      if (book === null) continue;
-      seen.add(sample.id);
-      const { events, told } = deviceEvents(this.#toldDevices.get(sample.id), {
-        sample,
-        book,
-        verdict: this.verdict(sample.id),
-        evictionUnderWay: this.sight.evicting(sample.id),
-        stale: isStale(sample, nowMs),
-        growth: tenants.whoGrew(sample.id),
-        nowMs,
-      });
-      this.#toldDevices.set(sample.id, told);
-      // Who is growing is to be known by the time it is told.
-      if (told.differsSinceMs === nowMs) this.#options.effects.sampleSoon();
-      for (const event of events) journal.tell(event);
-    }
-    for (const [id, told] of this.#toldDevices) {
-      if (seen.has(id) || told.lost || !this.sight.seen) continue;
-      this.#toldDevices.set(id, { ...told, lost: true });
-      journal.tell({
-        kind: 'device_lost',
-        deviceId: id,
-        reason: `The device ${id} is gone from this machine. No guard acts on it.`,
-        numbers: {},
-      });
-    }
-  }
-
-  #undisturbed(deviceId: string | null, modelId: string): boolean {
-    if (this.executor.operations().some((other) => other.modelId !== modelId && other.deviceId === deviceId))
-      return false;
-    return !this.models
-      .views()
-      .some((view) => view.id !== modelId && view.deviceId === deviceId && view.status === 'loading');
+    const views = this.models.views();
+    tenants.look(this.sight, views, ledger, nowMs);
+    const verdict = (deviceId: string): DeviceVerdict | null => this.verdict(deviceId);
+    const { events, changing } = this.#devices.look({ sight: this.sight, ledger, tenants, verdict, nowMs });
+    // Who is growing is to be known by the time it is told.
+    if (changing) effects.sampleSoon();
+    const found = lanes.look({ fleet, views, sight: this.sight, nowMs });
+    for (const event of [...events, ...found]) journal.tell(event);
   }
 
   /** The loser of a race is due at the end of its grace, not at the tick after it. */

@@ -19,6 +19,7 @@ import { Fleet } from './loop/fleet.ts';
 import { durableForecaster } from './loop/forecaster.ts';
 import { Intents } from './loop/intents.ts';
 import { Journal, type SystemLog } from './loop/journal.ts';
+import { LaneBook } from './loop/lanes.ts';
 import type { CommandContext } from './loop/load-command.ts';
 import { LoadWatch } from './loop/load-watch.ts';
 import { Publisher } from './loop/publisher.ts';
@@ -177,6 +178,7 @@ async function assemble(
   const { settings } = await settingsFile.start();
   const ledger = new Ledger();
   const tenants = new TenantBook();
+  const lanes = new LaneBook();
   let sampler = newSampler(settings, clock, paths);
   const fleet = new Fleet(
     (setting) => makeBackend(setting, clock, env, () => sampler),
@@ -191,6 +193,7 @@ async function assemble(
     journal,
     intents,
     tenants,
+    lanes,
     loads,
     settings,
     wishes: await readWishes(store),
@@ -204,6 +207,7 @@ async function assemble(
     fleet,
     ledger,
     tenants,
+    lanes,
     clock,
     version: version(),
     notices: () => noticesOf(settingsFile, store, fleet, loop, systemLogNote),

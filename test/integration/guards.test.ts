@@ -42,10 +42,10 @@ async function bench(config: string): Promise<LandlordBench> {
     routerPid: () => router.pid(),
     totalBytes: CARD,
     footprints: FOOTPRINTS,
+    desktop: [{ name: 'kwin_wayland', bytes: 1.7 * GB, type: 'G' }],
     slowDiskMs: { 'qwen-27b': 3_000 },
     config: `small: [pipeline-9b, bge-m3-batch]\n${config}`,
   });
-  started.card.set({ name: 'kwin_wayland', bytes: 1.7 * GB, type: 'G' });
   await started.seen();
   return started;
 }
@@ -68,10 +68,9 @@ describe('one big model (maxBig: 1)', () => {
 describe('the floor', () => {
   it('evicts the idle big model and not the busy one, and small residents stay', async () => {
     await using landlord = await bench('idle: 1s\nfloor: { keep: 4GB, hard: 1GB }');
-    const { runtime, card } = landlord;
+    const { card } = landlord;
     for (const model of ['router/pipeline-9b', 'router/mid-14b', 'router/vision-8b']) {
-      const loaded = await runtime.command({ type: 'load', model, force: false });
-      expect(loaded).toMatchObject({ ok: true });
+      await landlord.must({ type: 'load', model, force: false });
     }
     const page = router.chat('vision-8b', { promptChars: 6_000, tokens: 300 });
     await expect.poll(() => landlord.model('router/vision-8b').busy, { timeout: 15_000 }).toBe(true);
@@ -106,9 +105,8 @@ describe('the floor', () => {
 describe('the loading race', () => {
   it('frees a model deep in a long prompt by SIGKILL a second after the unload, where the router alone takes its stop-timeout', async () => {
     await using landlord = await bench('idle: 180s');
-    const { runtime, card } = landlord;
-    const loaded = await runtime.command({ type: 'load', model: 'router/pipeline-9b', force: true });
-    expect(loaded.ok).toBe(true);
+    const { card } = landlord;
+    await landlord.must({ type: 'load', model: 'router/pipeline-9b', force: true });
     const page = router.chat('vision-8b', { promptChars: 28_000, tokens: 1 });
     await landlord.is('router/vision-8b', 'loaded');
     await expect.poll(() => landlord.model('router/vision-8b').busy, { timeout: 15_000 }).toBe(true);

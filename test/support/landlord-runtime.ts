@@ -7,7 +7,7 @@ import type { Command, CommandDone } from '../../electron/core/runtime-api.ts';
 import type { EventKind, LandlordEvent } from '../../shared/events.ts';
 import type { ModelState } from '../../shared/state.ts';
 import { until } from './router.ts';
-import { SimulatedCard, type SimulatedFootprint } from './simulated-card.ts';
+import { SimulatedCard, type SimulatedFootprint, type SimulatedProgram } from './simulated-card.ts';
 
 export interface LandlordBench extends AsyncDisposable {
   readonly runtime: Runtime;
@@ -42,6 +42,8 @@ export interface BenchOptions {
   /** Further keys of the config, as YAML. */
   readonly config?: string;
   readonly backend?: string;
+  /** Programs of the desktop that are there from the start. */
+  readonly desktop?: readonly SimulatedProgram[];
   /** How often the card looks for the models' processes; default 50 ms. */
   readonly cardTickMs?: number;
 }
@@ -64,6 +66,7 @@ export async function startCard(
       if (ms !== undefined) holdBack(pid, ms);
     },
   });
+  for (const program of options.desktop ?? []) card.set(program);
   card.start();
   const configFile = join(folder, 'config.yaml');
   const figures = Object.entries(options.footprints).map(([name, { bytes }]) => `  ${name}: ${bytes}`);

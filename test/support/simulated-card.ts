@@ -1,1 +1,5 @@
-export { SimulatedCard, type SimulatedFootprint } from '../../electron/core/demo/simulated-card.ts';
+export {
+  SimulatedCard,
+  type SimulatedFootprint,
+  type SimulatedProgram,
+} from '../../electron/core/demo/simulated-card.ts';

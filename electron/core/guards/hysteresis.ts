@@ -4,7 +4,9 @@ import type { GuardDevice, GuardMemory, GuardWorld } from './world.ts';
 /** How much of the past the rate of fall and the growth of a load are judged from. */
 const KEEP_MS = 60_000;
 const KEEP_POINTS = 256;
-const RATE_WINDOW_MS = 5_000;
+export const RATE_WINDOW_MS = 5_000;
+/** What has not fallen over this last part of it has stopped falling. */
+const RATE_NOW_MS = 1_000;
 const RATE_MIN_SPAN_MS = 400;
 /** A slower fall is the desktop's breathing. */
 const RATE_MIN_BYTES_PER_S = 10_000_000;
@@ -60,6 +62,8 @@ export function fallingBytesPerS(points: readonly FreePoint[]): number | null {
   if (last === undefined) return null;
   const first = points.find((point) => last.atMs - point.atMs <= RATE_WINDOW_MS);
   if (first === undefined || last.atMs - first.atMs < RATE_MIN_SPAN_MS) return null;
+  const now = points.findLast((point) => last.atMs - point.atMs >= RATE_NOW_MS);
+  if (now !== undefined && now.freeBytes <= last.freeBytes) return null;
   const rate = Math.round(((first.freeBytes - last.freeBytes) * 1000) / (last.atMs - first.atMs));
   return rate >= RATE_MIN_BYTES_PER_S ? rate : null;
 }

@@ -1,5 +1,6 @@
 import type { Settings } from '../../../shared/settings.ts';
 import type { Executor } from '../actuators/executor.ts';
+import type { Operation } from '../actuators/operation.ts';
 import type { Fleet } from './fleet.ts';
 import {
   deviceOf,
@@ -61,6 +62,14 @@ export class Models {
 
   get(id: string): ModelView | null {
     return this.#byId.get(id) ?? null;
+  }
+
+  /** Nothing else loads or leaves on that device, so that its free figure speaks of this model alone. */
+  undisturbed(deviceId: string | null, modelId: string, operations: readonly Operation[]): boolean {
+    const leaves = operations.some((other) => other.modelId !== modelId && other.deviceId === deviceId);
+    const loads = (view: ModelView): boolean =>
+      view.id !== modelId && view.deviceId === deviceId && view.status === 'loading';
+    return !leaves && !this.#views.some(loads);
   }
 
   memo(id: string): ModelMemo {

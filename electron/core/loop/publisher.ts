@@ -4,6 +4,7 @@ import type { ControlLoop } from '../control-loop.ts';
 import { leavesAt } from '../guards/leaves-at.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Fleet } from './fleet.ts';
+import type { LaneBook } from './lanes.ts';
 import { guardsFor } from './model-view.ts';
 import { backendState, deviceState, isoClock, landlordState, modelState, policyState } from './state.ts';
 import type { TenantBook } from './tenants.ts';
@@ -13,6 +14,7 @@ export interface PublisherOptions {
   readonly fleet: Fleet;
   readonly ledger: Ledger;
   readonly tenants: TenantBook;
+  readonly lanes: LaneBook;
   readonly clock: Clock;
   readonly version: string;
   /** What a person should know first, beyond what the loop sees. */
@@ -50,7 +52,7 @@ export class Publisher {
   }
 
   #build(): LandlordState {
-    const { loop, fleet, ledger, tenants, clock, version } = this.#options;
+    const { loop, fleet, ledger, tenants, lanes, clock, version } = this.#options;
     const nowMs = clock.monotonicMs();
     const epochMs = clock.epochMs();
     const iso = isoClock(epochMs, nowMs);
@@ -67,6 +69,7 @@ export class Publisher {
           : [deviceState(sample, book, loop.verdict(sample.id), loop.sight.evicting(sample.id), nowMs, iso)];
       }),
       tenants: tenants.list(),
+      lanes: lanes.list(),
       models: loop.models.views().map((view) => {
         const guard = guardModels.get(view.id);
         return modelState(view, guard === undefined || world === null ? null : leavesAt(guard, world), iso);

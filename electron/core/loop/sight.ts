@@ -57,6 +57,11 @@ export class Sight {
       : [];
   }
 
+  /** Processes have been read at least once. */
+  get knowsProcesses(): boolean {
+    return this.#processesAtMs !== null;
+  }
+
   troubles(): readonly SamplerTrouble[] {
     return this.#troubles;
   }

@@ -4,6 +4,7 @@ import {
   type BackendState,
   type DeviceState,
   type LandlordState,
+  type LaneState,
   type ModelState,
   type PolicyState,
   STATE_SCHEMA,
@@ -130,6 +131,7 @@ export interface StateInput {
   readonly at: string;
   readonly devices: readonly DeviceState[];
   readonly tenants: readonly TenantState[];
+  readonly lanes: readonly LaneState[];
   readonly models: readonly ModelState[];
   readonly backends: readonly BackendState[];
   readonly asleep: LandlordState['asleep'];
@@ -140,5 +142,5 @@ export interface StateInput {
 }
 
 export function landlordState(input: StateInput): LandlordState {
-  return { schema: STATE_SCHEMA, lanes: [], ...input };
+  return { schema: STATE_SCHEMA, ...input };
 }

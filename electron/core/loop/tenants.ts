@@ -19,6 +19,7 @@ export class TenantBook {
 
   look(sight: Sight, views: readonly ModelView[], ledger: Ledger, nowMs: number): void {
     const processes = sight.processes(nowMs);
+    const named = sight.knowsProcesses;
     // What a load takes was admitted, or is a race; only what grows after it is anybody's growth.
     const young = new Set(
       views
@@ -40,6 +41,8 @@ export class TenantBook {
       }));
     this.#tenants = sight.devices().flatMap((sample) => {
       const tenants = attribute({ sample, processes, models, bookings: ledger.bookedOn(sample.id) });
+      // Before processes were read once, everybody would seem to have come from nothing.
+      if (!named) return tenants;
       this.#growth.set(
         sample.id,
         look(this.#growth.get(sample.id) ?? noGrowth(), tenants.filter(mayThreaten), nowMs),

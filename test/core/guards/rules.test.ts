@@ -394,4 +394,21 @@ describe('health of a device', () => {
     expect(at(7, {}, 7.5)).toMatchObject({ health: 'ok' });
     expect(at(4.01, {}, 4.02)).toMatchObject({ health: 'ok', fallingBytesPerS: null });
   });
+
+  it('is not threatened by a fall that has ended, or by a load taking its room', () => {
+    const points = (last: number) => [
+      { atMs: NOW - 3_000, freeBytes: 9 * GB },
+      { atMs: NOW - 1_500, freeBytes: last * GB },
+    ];
+    const verdictOf = (last: number, models: readonly GuardModel[] = []) =>
+      decide(world(device({ freeBytes: 6 * GB }), models), {
+        ...emptyMemory(),
+        recentFree: { [CARD]: points(last) },
+      }).verdicts[0];
+    expect(verdictOf(7)).toMatchObject({ health: 'threatened', fallingBytesPerS: GB });
+    expect(verdictOf(6)).toMatchObject({ health: 'ok', fallingBytesPerS: null });
+    expect(verdictOf(7, [loading('new', 9 * GB)])).toMatchObject({ health: 'ok', fallingBytesPerS: null });
+    expect(verdictOf(7, [model('new', { statusSinceMs: NOW - 1_000 })])).toMatchObject({ health: 'ok' });
+    expect(verdictOf(7, [model('old')])).toMatchObject({ health: 'threatened' });
+  });
 });
