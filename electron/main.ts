@@ -1,15 +1,16 @@
 /** Electron's entry: the shell around a runtime in this process. */
-import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import { app, BrowserWindow, dialog, Menu, session } from 'electron';
+import { join } from 'node:path';
+import { app, BrowserWindow, dialog, ipcMain, Menu, protocol, session, shell } from 'electron';
 import { messageOf } from '../shared/errors.ts';
 import { startShell } from './shell/app.ts';
-import { choiceFrom, connectRuntime, realParts } from './shell/runtime-source.ts';
+import { findNode } from './shell/own-node.ts';
+import { choiceFrom, realParts } from './shell/real-source.ts';
+import { connectRuntime } from './shell/runtime-source.ts';
 
-// The runtime starts its children (the sampler, the config reader) with `process.execPath`, and in
-// here that is Electron, which would take them for apps. They are for Node.
-const node = fileURLToPath(new URL('../node_modules/node/bin/node', import.meta.url));
-if (existsSync(node)) process.execPath = node;
+// Everything the runtime starts (the sampler, the reaper, the config reader) it starts with
+// `process.execPath`, and in here that is Electron, which runs no scripts. They are for Node.
+const node = findNode({ appPath: app.getAppPath(), resourcesPath: process.resourcesPath });
+if (node.ok) process.execPath = node.value;
 
 // Not awaited: Electron becomes ready only once this module has run to its end.
 startShell({
@@ -19,11 +20,18 @@ startShell({
     session,
     dialog,
     menu: Menu,
+    protocol,
+    ipcMain,
+    shell,
   },
   connect: async () => {
-    const choice = choiceFrom(process.argv.slice(2));
+    if (!node.ok) return node;
+    const choice = choiceFrom(process.argv.slice(1));
     return choice.ok ? connectRuntime(realParts, choice.value) : choice;
   },
+  // Beside the bundle this file is part of.
+  pageDir: join(import.meta.dirname, '..', 'renderer'),
+  preloadPath: join(import.meta.dirname, '..', 'preload.cjs'),
 }).catch((error: unknown) => {
   dialog.showErrorBox('VRAM Landlord', `It could not start: ${messageOf(error)}`);
   app.exit(1);

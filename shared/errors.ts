@@ -2,27 +2,33 @@
  * Errors are values: a code a program can branch on, the numbers behind it,
  * and a sentence a person can act on. Nothing throws across a layer without one.
  */
-export type ErrorCode =
-  | 'bad_input'
-  | 'config_rejected'
-  | 'unknown_model'
-  | 'unknown_device'
-  | 'unknown_backend'
-  | 'vram_denied'
-  | 'big_models_asleep'
-  | 'local_backend_busy'
-  | 'backend_unreachable'
-  | 'backend_refused'
-  | 'model_busy'
-  | 'not_permitted'
-  | 'not_proven'
-  | 'not_supported'
-  | 'timed_out'
-  | 'cancelled'
-  | 'already_running'
-  | 'no_runtime'
-  | 'storage_failed'
-  | 'internal';
+export const ERROR_CODES = [
+  'bad_input',
+  'config_rejected',
+  'unknown_model',
+  'unknown_device',
+  'unknown_backend',
+  'vram_denied',
+  'big_models_asleep',
+  'local_backend_busy',
+  'backend_unreachable',
+  'backend_refused',
+  'model_busy',
+  'not_permitted',
+  'not_proven',
+  'not_supported',
+  'timed_out',
+  'cancelled',
+  'already_running',
+  'no_runtime',
+  'storage_failed',
+  'internal',
+] as const;
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+export function isErrorCode(code: unknown): code is ErrorCode {
+  return ERROR_CODES.some((known) => known === code);
+}
 
 export interface LandlordError {
   readonly code: ErrorCode;

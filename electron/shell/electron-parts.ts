@@ -2,7 +2,18 @@
  * The parts of Electron that the shell uses, as it exports them. They come in as an argument, so that
  * the shell is tested where Electron's program is not there.
  */
-import type { App, BrowserWindow, BrowserWindowConstructorOptions, Dialog, Menu, Session } from 'electron';
+import type {
+  App,
+  BrowserWindow,
+  BrowserWindowConstructorOptions,
+  Dialog,
+  IpcMain,
+  Menu,
+  Protocol,
+  Session,
+  Shell,
+} from 'electron';
+import type { IpcContents } from './ipc.ts';
 
 export type ShellApp = Pick<
   App,
@@ -18,12 +29,15 @@ export type ShellApp = Pick<
 export type ShellWindow = Pick<
   BrowserWindow,
   'loadURL' | 'show' | 'focus' | 'isMinimized' | 'restore' | 'once' | 'on' | 'destroy'
->;
+> & { readonly webContents: IpcContents };
 
 export interface ElectronParts {
   readonly app: ShellApp;
   createWindow(options: BrowserWindowConstructorOptions): ShellWindow;
-  readonly session: { fromPartition(partition: string): PermissionSession };
+  readonly session: { fromPartition(partition: string): PageSession };
+  readonly protocol: Pick<Protocol, 'registerSchemesAsPrivileged'>;
+  readonly ipcMain: Pick<IpcMain, 'handle'>;
+  readonly shell: Pick<Shell, 'openExternal'>;
   readonly dialog: Pick<Dialog, 'showErrorBox'>;
   readonly menu: Pick<typeof Menu, 'setApplicationMenu'>;
 }
@@ -32,3 +46,5 @@ export type PermissionSession = Pick<
   Session,
   'setPermissionRequestHandler' | 'setPermissionCheckHandler' | 'setDevicePermissionHandler'
 >;
+
+export type PageSession = PermissionSession & { readonly protocol: Pick<Protocol, 'handle'> };

@@ -3,7 +3,7 @@
  * test play the person and the system. Electron's program is not needed.
  */
 import { EventEmitter } from 'node:events';
-import type { BrowserWindowConstructorOptions, Event } from 'electron';
+import type { BrowserWindowConstructorOptions, CustomScheme, Event, IpcMain, Protocol } from 'electron';
 import type {
   ElectronParts,
   PermissionSession,
@@ -11,6 +11,9 @@ import type {
   ShellWindow,
 } from '../../electron/shell/electron-parts.ts';
 import type { FencedContents } from '../../electron/shell/fence.ts';
+import type { IpcContents } from '../../electron/shell/ipc.ts';
+import type { SenderEvent } from '../../electron/shell/ipc-sender.ts';
+import { PAGE_URL } from '../../electron/shell/protocol.ts';
 
 /** An event as far as the shell looks at it. */
 export function fakeEvent(): Event & { readonly prevented: boolean } {
@@ -50,7 +53,48 @@ export class FakeContents extends EventEmitter {
   }
 }
 
+type IpcHandler = Parameters<IpcMain['handle']>[1];
+type RequestHandler = Parameters<Protocol['handle']>[1];
+
+/** The window's contents as main sees them: what is sent to the page is kept, or carried to one. */
+export class FakeWindowContents implements IpcContents {
+  readonly id: number;
+  readonly sent: { readonly channel: string; readonly args: readonly unknown[] }[] = [];
+  carry: ((channel: string, ...args: readonly unknown[]) => void) | null = null;
+  destroyed = false;
+  constructor(id: number) {
+    this.id = id;
+  }
+  send(channel: string, ...args: readonly unknown[]): void {
+    this.sent.push({ channel, args });
+    this.carry?.(channel, ...args);
+  }
+  isDestroyed(): boolean {
+    return this.destroyed;
+  }
+}
+
+/** ipcMain: what it handles, and a page to ask it. */
+export class FakeIpcMain implements Pick<IpcMain, 'handle'> {
+  readonly handlers = new Map<string, IpcHandler>();
+  handle(channel: string, listener: IpcHandler): void {
+    if (this.handlers.has(channel))
+      throw new Error(`Attempted to register a second handler for '${channel}'`);
+    this.handlers.set(channel, listener);
+  }
+  /** As ipcRenderer.invoke: both ways through structured clone. */
+  async invoke(event: SenderEvent, channel: string, ...args: readonly unknown[]): Promise<unknown> {
+    const handler = this.handlers.get(channel);
+    if (handler === undefined) throw new Error(`No handler registered for '${channel}'`);
+    const answer: unknown = await Reflect.apply(handler, null, [event, ...structuredClone(args)]);
+    return structuredClone(answer);
+  }
+}
+
+let nextContentsId = 1;
+
 export class FakeWindow extends EventEmitter {
+  readonly webContents = new FakeWindowContents(nextContentsId++);
   readonly options: BrowserWindowConstructorOptions;
   readonly loaded: string[] = [];
   readonly calls: string[] = [];
@@ -78,7 +122,12 @@ export class FakeWindow extends EventEmitter {
     this.calls.push('focus');
   }
   destroy(): void {
+    this.webContents.destroyed = true;
     this.emit('closed');
+  }
+  /** An event as the window's page causes it, in its top frame. */
+  sender(change: Partial<SenderEvent> = {}): SenderEvent {
+    return { sender: this.webContents, senderFrame: { parent: null, url: PAGE_URL }, ...change };
   }
 }
 
@@ -88,6 +137,12 @@ export interface FakeElectron extends ElectronParts {
   readonly windows: FakeWindow[];
   readonly errors: string[];
   readonly menus: unknown[];
+  readonly ipcMain: FakeIpcMain;
+  /** Addresses that were opened outside. */
+  readonly openedOutside: string[];
+  readonly schemes: CustomScheme[];
+  /** Handlers of `partition scheme`. */
+  readonly served: Map<string, RequestHandler>;
   /** By partition. */
   readonly permissions: Map<
     string,
@@ -109,6 +164,9 @@ export function createFakeElectron(options: { readonly lock?: boolean } = {}): F
   const windows: FakeWindow[] = [];
   const errors: string[] = [];
   const menus: unknown[] = [];
+  const openedOutside: string[] = [];
+  const schemes: CustomScheme[] = [];
+  const served: FakeElectron['served'] = new Map();
   const permissions: FakeElectron['permissions'] = new Map();
   const { promise: whenReady, resolve: becomeReady } = Promise.withResolvers<void>();
 
@@ -121,7 +179,17 @@ export function createFakeElectron(options: { readonly lock?: boolean } = {}): F
     windows,
     errors,
     menus,
+    openedOutside,
+    schemes,
+    served,
     permissions,
+    ipcMain: new FakeIpcMain(),
+    protocol: { registerSchemesAsPrivileged: (list) => void schemes.push(...list) },
+    shell: {
+      openExternal: async (address) => {
+        openedOutside.push(address);
+      },
+    },
     app: {
       requestSingleInstanceLock: () => {
         calls.push('lock');
@@ -148,6 +216,9 @@ export function createFakeElectron(options: { readonly lock?: boolean } = {}): F
         };
         permissions.set(partition, kept);
         return {
+          protocol: {
+            handle: (scheme, handler) => void served.set(`${partition} ${scheme}`, handler),
+          },
           setPermissionRequestHandler: (handler) => {
             kept.request = handler;
           },
@@ -188,6 +259,7 @@ export function createFakeElectron(options: { readonly lock?: boolean } = {}): F
 /** An emitter's `on` takes any event; the window's declared one is a list of known ones. */
 function asShellWindow(window: FakeWindow): ShellWindow {
   const parts: Omit<ShellWindow, 'on' | 'once'> = {
+    webContents: window.webContents,
     loadURL: (url) => window.loadURL(url),
     show: () => window.show(),
     focus: () => window.focus(),

@@ -1,37 +1,27 @@
 import { describe, expect, it } from 'vitest';
 import { startShell } from '../../electron/shell/app.ts';
+import { PAGE_URL } from '../../electron/shell/protocol.ts';
 import type { RuntimeSource } from '../../electron/shell/runtime-source.ts';
 import { fail, ok, type Result } from '../../shared/errors.ts';
+import { callChannel } from '../../shared/ipc-schema.ts';
 import { createFakeElectron, type FakeElectron } from '../fakes/electron.ts';
+import { createFakeSource, type FakeSource } from '../support/fake-source.ts';
 
 const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
 
-interface FakeSource extends RuntimeSource {
-  stops: number;
-  opened: number;
-}
+const build = { pageDir: '/build/renderer', preloadPath: '/build/preload.cjs', lostLimitMs: 20 };
 
-function fakeSource(stop: () => Promise<void> = async () => {}): FakeSource {
-  return {
-    owned: true,
-    stops: 0,
-    opened: 0,
-    async openUrl() {
-      this.opened += 1;
-      return ok(`http://127.0.0.1:7781/?key=${this.opened}`);
-    },
-    stop() {
-      this.stops += 1;
-      return stop();
-    },
-  };
+function fakeSource(stop?: () => Promise<void>): FakeSource {
+  const source = createFakeSource();
+  if (stop !== undefined) source.onStop = stop;
+  return source;
 }
 
 async function started(
   connect: () => Promise<Result<RuntimeSource>>,
   electron: FakeElectron = createFakeElectron(),
 ): Promise<FakeElectron> {
-  const done = startShell({ electron, connect, stopLimitMs: 50 });
+  const done = startShell({ electron, connect, stopLimitMs: 50, ...build });
   electron.ready();
   await done;
   return electron;
@@ -42,6 +32,7 @@ describe('shell: one instance', () => {
     let connects = 0;
     const electron = createFakeElectron({ lock: false });
     await startShell({
+      ...build,
       electron,
       connect: async () => {
         connects += 1;
@@ -71,14 +62,15 @@ describe('shell: takes no GPU memory and gives its page no power', () => {
     expect(electron.menus).toEqual([null]);
   });
 
-  it('opens one sandboxed, isolated window without Node on the address of the runtime', async () => {
+  it('opens one sandboxed, isolated window without Node on its own page', async () => {
     const electron = await started(async () => ok(fakeSource()));
     expect(electron.windows).toHaveLength(1);
     const [window] = electron.windows;
-    expect(window?.loaded).toEqual(['http://127.0.0.1:7781/?key=1']);
+    expect(window?.loaded).toEqual([PAGE_URL]);
     expect(window?.calls).toEqual(['show']);
     expect(window?.options.webPreferences).toEqual({
       partition: 'landlord',
+      preload: '/build/preload.cjs',
       sandbox: true,
       contextIsolation: true,
       nodeIntegration: false,
@@ -101,16 +93,16 @@ describe('shell: takes no GPU memory and gives its page no power', () => {
     expect(Reflect.apply(kept?.device ?? (() => true), null, [{}])).toBe(false);
   });
 
-  it('keeps every page at the origin of the runtime', async () => {
+  it('keeps every page at its own address', async () => {
     const electron = await started(async () => ok(fakeSource()));
     const contents = electron.createContents();
     for (const event of ['will-navigate', 'will-redirect', 'will-frame-navigate'] as const) {
-      expect(contents.goes(event, 'http://127.0.0.1:7781/'), event).toBe(true);
+      expect(contents.goes(event, PAGE_URL), event).toBe(true);
       for (const url of [
-        'http://127.0.0.1:8080/',
-        'https://127.0.0.1:7781/',
-        'http://127.0.0.1.example.com:7781/',
-        'http://127.0.0.1:7781@example.com/',
+        'http://127.0.0.1:7781/',
+        'app://other/',
+        'app://landlord@example.com/',
+        'app://landlord/assets/page.js',
         'file:///etc/passwd',
         'javascript:alert(1)',
         'data:text/html,x',
@@ -119,16 +111,38 @@ describe('shell: takes no GPU memory and gives its page no power', () => {
         expect(contents.goes(event, url), `${event} ${url}`).toBe(false);
       }
     }
-    expect(contents.goes('will-frame-navigate', 'http://127.0.0.1:7781/', false)).toBe(false);
-    const handler = contents.openHandler;
-    if (handler === null) throw new Error('a handler is set');
-    expect(Reflect.apply(handler, null, [{ url: 'http://127.0.0.1:7781/' }])).toEqual({ action: 'deny' });
+    expect(contents.goes('will-frame-navigate', PAGE_URL, false)).toBe(false);
   });
 
-  it('lets no page go anywhere before there is a runtime', async () => {
-    const electron = createFakeElectron();
-    void startShell({ electron, connect: async () => ok(fakeSource()) });
-    expect(electron.createContents().goes('will-navigate', 'http://127.0.0.1:7781/')).toBe(false);
+  it('opens no window for a page, and only known places in the browser', async () => {
+    const electron = await started(async () => ok(fakeSource()));
+    const handler = electron.createContents().openHandler;
+    if (handler === null) throw new Error('a handler is set');
+    const open = (url: string): void =>
+      expect(Reflect.apply(handler, null, [{ url }]), url).toEqual({ action: 'deny' });
+    open('https://github.com/ggml-org/llama.cpp/tree/master/tools/server');
+    for (const url of [
+      PAGE_URL,
+      'https://example.com/',
+      'http://github.com/ggml-org/llama.cpp/',
+      'https://github.com/ggml-org/llama.cpp/../../else/',
+      'https://user:word@github.com/ggml-org/llama.cpp/',
+      'https://github.com.example.com/ggml-org/llama.cpp/',
+      'file:///etc/passwd',
+      `https://github.com/ggml-org/llama.cpp/${'x'.repeat(3000)}`,
+    ]) {
+      open(url);
+    }
+    expect(electron.openedOutside).toEqual([
+      'https://github.com/ggml-org/llama.cpp/tree/master/tools/server',
+    ]);
+    expect(electron.windows).toHaveLength(1);
+  });
+
+  it('serves the page under its own scheme, in the session of the window alone', async () => {
+    const electron = await started(async () => ok(fakeSource()));
+    expect(electron.schemes).toEqual([{ scheme: 'app', privileges: { standard: true, secure: true } }]);
+    expect([...electron.served.keys()]).toEqual(['landlord app']);
   });
 });
 
@@ -167,7 +181,7 @@ describe('shell: its end', () => {
   it('ends a runtime that came up while it was quitting, and opens no window then', async () => {
     const { promise, resolve } = Promise.withResolvers<Result<RuntimeSource>>();
     const electron = createFakeElectron();
-    const done = startShell({ electron, connect: () => promise });
+    const done = startShell({ electron, connect: () => promise, ...build });
     electron.ready();
     await settled();
     expect(electron.quits()).toBe(true);
@@ -178,16 +192,42 @@ describe('shell: its end', () => {
     expect(electron.windows).toEqual([]);
   });
 
-  it('opens the page with a fresh address when it was closed while another instance asked', async () => {
-    const source = fakeSource();
-    const electron = await started(async () => ok(source));
+  it('opens the page anew when it was closed while another instance asked', async () => {
+    const electron = await started(async () => ok(fakeSource()));
     electron.windows[0]?.destroy();
     electron.emit('second-instance');
     await settled();
-    expect(electron.windows.map((window) => window.loaded)).toEqual([
-      ['http://127.0.0.1:7781/?key=1'],
-      ['http://127.0.0.1:7781/?key=2'],
-    ]);
+    expect(electron.windows.map((window) => window.loaded)).toEqual([[PAGE_URL], [PAGE_URL]]);
+  });
+});
+
+describe('shell: the window and the runtime', () => {
+  it('answers the page of its window, and no longer once that is closed', async () => {
+    const source = fakeSource();
+    const electron = await started(async () => ok(source));
+    const [window] = electron.windows;
+    if (window === undefined) throw new Error('a window is open');
+    const ask = (name: 'watch' | 'wake'): Promise<unknown> =>
+      electron.ipcMain.invoke(window.sender(), callChannel(name), {});
+    expect(await ask('wake')).toEqual(ok({ message: 'Did wake.' }));
+    await ask('watch');
+    expect(source.runtime.stateListeners()).toBe(1);
+    window.destroy();
+    expect(source.runtime.stateListeners()).toBe(0);
+    expect(await ask('wake')).toMatchObject({ ok: false, error: { code: 'not_permitted' } });
+  });
+
+  it('opens the window when an attached runtime stays lost, and not when it is back soon', async () => {
+    const source = fakeSource();
+    const electron = await started(async () => ok(source));
+    electron.windows[0]?.destroy();
+    source.changeLink('lost');
+    source.changeLink('attached');
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    expect(electron.windows).toHaveLength(1);
+    source.changeLink('lost');
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    expect(electron.windows).toHaveLength(2);
   });
 });
 
@@ -197,13 +237,5 @@ describe('shell: what goes wrong is told', () => {
     expect(electron.errors).toEqual(['The disk is full: free some space.']);
     expect(electron.calls.at(-1)).toBe('exit 1');
     expect(electron.windows).toEqual([]);
-  });
-
-  it('says when a found runtime gives no address', async () => {
-    const source = fakeSource();
-    source.openUrl = async () => fail('no_runtime', 'It has ended.');
-    const electron = await started(async () => ok(source));
-    expect(electron.errors).toEqual(['It has ended.']);
-    expect(electron.calls.at(-1)).toBe('quit');
   });
 });

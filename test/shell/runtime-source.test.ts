@@ -1,101 +1,158 @@
-import { createServer } from 'node:http';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
+import { attachRuntime } from '../../electron/shell/attached-runtime.ts';
 import {
-  choiceFrom,
   connectRuntime,
-  realParts,
+  type OwnRuntime,
+  type RuntimeSource,
   type SourceParts,
 } from '../../electron/shell/runtime-source.ts';
-import { fail, ok } from '../../shared/errors.ts';
+import { fail, ok, type Result } from '../../shared/errors.ts';
+import type { LinkState } from '../../shared/ipc-schema.ts';
+import { createFakeRuntime } from '../support/fake-runtime.ts';
+import { serveFake, TOKEN } from '../support/serve-fake.ts';
 
 const choice = { configPath: null, stateDir: null, port: null };
+const ends: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+function ownRuntime(): OwnRuntime & { stops: number } {
+  return {
+    ...createFakeRuntime(),
+    url: 'http://127.0.0.1:1',
+    openUrl: 'http://127.0.0.1:1/?key=a',
+    stops: 0,
+    async stop() {
+      this.stops += 1;
+    },
+  };
+}
 
 function parts(change: Partial<SourceParts>): SourceParts {
   return {
     startRuntime: async () => fail('already_running', 'One is running (pid 7).'),
-    findRuntime: async () => ok({ url: 'http://127.0.0.1:7781', token: 't', pid: 7 }),
+    findRuntime: async () => fail('no_runtime', 'None.'),
+    attach: (runtime) => attachRuntime(runtime),
     askToOpen: async (runtime) => ok(`${runtime.url}/?key=1`),
     ...change,
   };
 }
 
-describe('runtime source', () => {
-  it('starts one, and ends what it has started', async () => {
-    let stops = 0;
-    const runtime = {
-      openUrl: 'http://127.0.0.1:1/?key=a',
-      stop: async () => {
-        stops += 1;
-      },
-    };
-    const source = await connectRuntime(parts({ startRuntime: async () => ok(runtime) }), choice);
-    if (!source.ok) throw new Error(source.error.message);
-    expect(source.value.owned).toBe(true);
-    expect(await source.value.openUrl()).toEqual(ok('http://127.0.0.1:1/?key=a'));
-    await source.value.stop();
-    expect(stops).toBe(1);
-  });
+async function connected(from: SourceParts): Promise<RuntimeSource> {
+  const source = await connectRuntime(from, choice, 20);
+  if (!source.ok) throw new Error(source.error.message);
+  ends.push(() => source.value.stop());
+  return source.value;
+}
 
-  it('takes the one that runs, and looks for it anew for each window', async () => {
-    let port = 7781;
-    const findRuntime: SourceParts['findRuntime'] = async () =>
-      ok({ url: `http://127.0.0.1:${port}`, token: 't', pid: 7 });
-    const source = await connectRuntime(parts({ findRuntime }), choice);
-    if (!source.ok) throw new Error(source.error.message);
-    expect(source.value.owned).toBe(false);
-    port = 9000;
-    expect(await source.value.openUrl()).toEqual(ok('http://127.0.0.1:9000/?key=1'));
-    await source.value.stop();
+const until = async (holds: () => boolean): Promise<void> => {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5));
+};
+
+describe('runtime source: its own', () => {
+  it('starts one, and ends what it has started', async () => {
+    const runtime = ownRuntime();
+    const source = await connected(parts({ startRuntime: async () => ok(runtime) }));
+    expect(source.owned).toBe(true);
+    expect(source.link()).toMatchObject({ kind: 'own' });
+    expect(await source.openUrl()).toEqual(ok('http://127.0.0.1:1/?key=a'));
+    await source.stop();
+    expect(runtime.stops).toBe(1);
   });
 
   it('tells why none could be started when none is found either', async () => {
-    const taken = await connectRuntime(
-      parts({ findRuntime: async () => fail('no_runtime', 'None.') }),
-      choice,
+    expect(await connectRuntime(parts({}), choice)).toEqual(
+      fail('already_running', 'One is running (pid 7).'),
     );
-    expect(taken).toEqual(fail('already_running', 'One is running (pid 7).'));
-    const full = await connectRuntime(
-      parts({ startRuntime: async () => fail('storage_failed', 'The disk is full.') }),
-      choice,
-    );
-    expect(full).toEqual(fail('storage_failed', 'The disk is full.'));
+    const full = parts({ startRuntime: async () => fail('storage_failed', 'The disk is full.') });
+    expect(await connectRuntime(full, choice)).toEqual(fail('storage_failed', 'The disk is full.'));
+  });
+});
+
+describe('runtime source: one that runs already', () => {
+  it('shows the same state, events and answers, and leaves it running at the end', async () => {
+    const { server, runtime } = await serveFake({ stateIntervalMs: 1 });
+    ends.push(() => server.stop());
+    const found = { url: server.url, token: TOKEN, pid: 7 };
+    const source = await connected(parts({ findRuntime: async () => ok(found) }));
+    expect(source.owned).toBe(false);
+    expect(source.api.state()).toEqual(runtime.state());
+    const seen: string[] = [];
+    source.api.onState((state) => seen.push(`state ${state.revision}`));
+    source.api.onEvent((event) => seen.push(event.reason));
+    runtime.publish({});
+    runtime.append({ reason: 'A model left.' });
+    await until(() => seen.length >= 2);
+    expect(seen.toSorted()).toEqual(['A model left.', 'state 2']);
+    expect(await source.api.command({ type: 'wake' })).toEqual(ok({ message: 'Did wake.' }));
+    expect(runtime.commands).toEqual([{ type: 'wake' }]);
+    const events = await source.api.events({ limit: 5 });
+    expect(events.ok && events.value.map((event) => event.reason)).toEqual(['A model left.']);
+    expect(await source.openUrl()).toEqual(ok(`${server.url}/?key=1`));
+    await source.stop();
+    await until(() => runtime.stateListeners() === 0);
+    expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
   });
 
-  it('reads the options of `landlord serve`, and leaves switches of Electron alone', () => {
-    expect(
-      choiceFrom([
-        '--port',
-        '8000',
-        '--state-dir=/s',
-        '--config',
-        'c.yaml',
-        '--ozone-platform=x11',
-        '--verbose',
-      ]),
-    ).toEqual(ok({ configPath: 'c.yaml', stateDir: '/s', port: 8000 }));
-    expect(choiceFrom([])).toEqual(ok(choice));
-    for (const port of ['x', '70000', '-1', '1.5', '']) {
-      const read = choiceFrom(['--port', port]);
-      expect(read.ok || read.error.code, port).toBe('bad_input');
-    }
-  });
-
-  it('asks a runtime for an address with its token, and says when it gives none', async () => {
-    const seen: (string | undefined)[] = [];
-    const server = createServer((request, response) => {
-      seen.push(`${request.method} ${request.url} ${request.headers.authorization}`);
-      response.writeHead(seen.length === 1 ? 200 : 500, { 'content-type': 'application/json' });
-      response.end(seen.length === 1 ? '{"url":"http://127.0.0.1:1/?key=z"}' : '<html>');
+  it('says when it has ended, refuses commands then, and attaches again when it is back', async () => {
+    const first = await serveFake();
+    let found: Awaited<ReturnType<SourceParts['findRuntime']>> = ok({
+      url: first.server.url,
+      token: TOKEN,
+      pid: 7,
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const address = server.address();
-    const port = typeof address === 'object' && address !== null ? address.port : 0;
-    const found = { url: `http://127.0.0.1:${port}`, token: 'secret', pid: null };
-    expect(await realParts.askToOpen(found)).toEqual(ok('http://127.0.0.1:1/?key=z'));
-    expect(seen).toEqual(['POST /api/open Bearer secret']);
-    expect(await realParts.askToOpen(found)).toMatchObject({ ok: false, error: { code: 'no_runtime' } });
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-    expect(await realParts.askToOpen(found)).toMatchObject({ ok: false, error: { code: 'no_runtime' } });
+    const source = await connected(parts({ findRuntime: async () => found }));
+    const links: LinkState['kind'][] = [];
+    source.onLink((link) => links.push(link.kind));
+    const states: number[] = [];
+    source.api.onState((state) => states.push(state.revision));
+    found = fail('no_runtime', 'None.');
+    await first.server.stop();
+    await until(() => links.length === 1);
+    expect(links).toEqual(['lost']);
+    expect(source.link().message).toContain('nothing guards the memory now');
+    const last = source.api.state();
+    expect(last.devices).not.toEqual([]);
+    expect(await source.api.command({ type: 'wake' })).toMatchObject({ error: { code: 'no_runtime' } });
+    expect(await source.api.events({})).toMatchObject({ error: { code: 'no_runtime' } });
+
+    const second = await serveFake({ runtime: first.runtime });
+    ends.push(() => second.server.stop());
+    first.runtime.publish({});
+    found = ok({ url: second.server.url, token: TOKEN, pid: 8 });
+    await until(() => links.length === 2);
+    expect(links).toEqual(['lost', 'attached']);
+    expect(states).toContain(first.runtime.state().revision);
+    expect(await source.api.command({ type: 'wake' })).toEqual(ok({ message: 'Did wake.' }));
+  });
+
+  it('hosts one itself when asked to after the other has ended, once however often it is asked', async () => {
+    const { server } = await serveFake();
+    let found: Awaited<ReturnType<SourceParts['findRuntime']>> = ok({
+      url: server.url,
+      token: TOKEN,
+      pid: 7,
+    });
+    const runtime = ownRuntime();
+    let starts = 0;
+    const startRuntime = async (): Promise<Result<OwnRuntime>> => {
+      starts += 1;
+      return starts === 1 ? fail('already_running', 'One is running (pid 7).') : ok(runtime);
+    };
+    const source = await connected(parts({ findRuntime: async () => found, startRuntime }));
+    // While it is there, there is nothing to host.
+    expect(await source.host()).toMatchObject({ ok: true });
+    expect(starts).toBe(1);
+    found = fail('no_runtime', 'None.');
+    await server.stop();
+    await until(() => source.link().kind === 'lost');
+    const [one, two] = await Promise.all([source.host(), source.host()]);
+    expect(one).toMatchObject({ ok: true });
+    expect(two).toEqual(one);
+    expect(starts).toBe(2);
+    expect(source.link().kind).toBe('own');
+    await source.stop();
+    expect(runtime.stops).toBe(1);
   });
 });
