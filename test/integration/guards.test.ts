@@ -7,13 +7,13 @@ const GB = 1_000_000_000;
 /** The seed's card: 34.2 GB, of which the desktop draws 1.7. */
 const CARD = 34_200_000_000;
 const FOOTPRINTS = {
-  'pipeline-9b': { bytes: 10.6 * GB, rampMs: 200 },
+  'pipeline-9b': { bytes: 10.6 * GB, rampMs: 0 },
   // As the seed's: asks for its buffer at once, some seconds after the request.
   'qwen-27b': { bytes: 18 * GB, rampMs: 0, bufferAtMs: 3_300 },
-  'other-27b': { bytes: 18 * GB, rampMs: 600 },
-  'mid-14b': { bytes: 11 * GB, rampMs: 200 },
-  'vision-8b': { bytes: 6.2 * GB, rampMs: 200 },
-  'bge-m3-batch': { bytes: 1.2 * GB, rampMs: 100 },
+  'other-27b': { bytes: 18 * GB, rampMs: 0 },
+  'mid-14b': { bytes: 11 * GB, rampMs: 0 },
+  'vision-8b': { bytes: 6.2 * GB, rampMs: 0 },
+  'bge-m3-batch': { bytes: 1.2 * GB, rampMs: 0 },
 };
 
 let router: TestRouter;

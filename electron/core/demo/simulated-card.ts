@@ -137,8 +137,9 @@ export class SimulatedCard implements Disposable {
     if (footprint === undefined || child.failed) return 0;
     const bytes = Math.round(footprint.bytes);
     const ageMs = nowMs - child.seenAtMs;
-    if (footprint.bufferAtMs === undefined) return Math.round(bytes * Math.min(1, ageMs / footprint.rampMs));
-    if (ageMs < footprint.bufferAtMs) return 0;
+    const { rampMs, bufferAtMs } = footprint;
+    if (bufferAtMs === undefined) return ageMs >= rampMs ? bytes : Math.round((bytes * ageMs) / rampMs);
+    if (ageMs < bufferAtMs) return 0;
     const before = this.#reading.models[child.alias] ?? 0;
     const missing = bytes - before - this.#reading.freeBytes;
     if (before === 0 && missing > 0 && this.#options.onAllocationFailed !== undefined) {

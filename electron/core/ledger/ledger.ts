@@ -220,6 +220,11 @@ export class Ledger {
     return this.#accounts.get(deviceId)?.book(nowMs) ?? null;
   }
 
+  /** A load has just ended whose bytes the last reading can't show yet: a denial now may be gone with the next one. */
+  isSettling(deviceId: string): boolean {
+    return (this.#accounts.get(deviceId)?.settling.size ?? 0) > 0;
+  }
+
   booking(id: string): Booking | null {
     const account = this.#deviceOf.get(id);
     const line = account?.lines.get(id);

@@ -2,9 +2,10 @@ import type { NewEvent } from '../../../shared/events.ts';
 import type { LaneState } from '../../../shared/state.ts';
 import { type BypassReading, type LocalClient, laneBypassed } from '../gate/lane-bypassed.ts';
 import { type LaneFinding, laneStuck } from '../gate/lane-stuck.ts';
-import { createLaneWatch, type LaneWatch } from '../gate/lane-watch.ts';
+import type { LaneWatch } from '../gate/lane-watch.ts';
 import { localClients } from '../gate/local-clients.ts';
 import type { Fleet } from './fleet.ts';
+import { laneWatchAside } from './lane-watch-aside.ts';
 import type { ModelView } from './model-view.ts';
 import type { Sight } from './sight.ts';
 
@@ -38,7 +39,7 @@ export class LaneBook {
   #lookedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(
-    watch: LaneWatch = createLaneWatch(),
+    watch: LaneWatch = laneWatchAside(),
     clientsOf: (port: number) => readonly LocalClient[] = (port) =>
       localClients(port, new Set([process.pid])),
   ) {

@@ -29,6 +29,8 @@ const LOAD_LIMIT_MS = 600_000;
 /** From our request until the backend says that it loads. */
 const BEGIN_LIMIT_MS = 15_000;
 const ROOM_LIMIT_MS = 60_000;
+/** A few readings: what a load before this one took is then told once, not twice. */
+const SETTLE_LIMIT_MS = 3_000;
 
 /** One load a model at a time: a second wish waits for the first one's outcome (peers: parallel first requests load duplicates). */
 export function loadModel(
@@ -145,7 +147,11 @@ async function book(context: CommandContext, view: ModelView, force: boolean): P
     if (result.ok) loop.promise(view.id, true);
     return result.ok ? ok(undefined) : result;
   };
-  const first = reserve(force);
+  let first = reserve(force);
+  if (!first.ok && ledger.isSettling(view.deviceId)) {
+    await loop.until(() => !ledger.isSettling(view.deviceId ?? ''), SETTLE_LIMIT_MS);
+    first = reserve(force);
+  }
   if (first.ok) return first;
   const roomMade = await makeRoomFor(context, view, first.error);
   const second = roomMade ? reserve(false) : first;
