@@ -33,6 +33,8 @@ export interface ModelFacts {
   readonly experts: number;
   readonly expertsUsed: number;
   readonly expertFeedForward: number;
+  /** A gate beside the feed-forward's way up, in a tensor of its own or in the same. */
+  readonly gated: boolean;
   readonly window: WindowFacts | null;
   readonly latent: LatentFacts | null;
   readonly recurrent: RecurrentFacts | null;
@@ -93,6 +95,7 @@ export function factsOf(header: GgufHeader): ModelFacts {
     experts: archNumber(header, 'expert_count') ?? 0,
     expertsUsed: archNumber(header, 'expert_used_count') ?? 0,
     expertFeedForward: archNumber(header, 'expert_feed_forward_length') ?? 0,
+    gated: isGated(header, Math.max(0, ...feedForward)),
     window,
     latent: latentOf(header),
     recurrent,
@@ -132,6 +135,13 @@ function vocabularyOf(header: GgufHeader): number {
     archNumber(header, 'vocab_size') ??
     0
   );
+}
+
+function isGated(header: GgufHeader, feedForward: number): boolean {
+  const up = header.tensors.find((tensor) => /^blk\.\d+\.ffn_up\.weight$/.test(tensor.name));
+  if (up === undefined || header.tensors.some((tensor) => /\.ffn_gate\.weight$/.test(tensor.name)))
+    return true;
+  return (up.shape[1] ?? 0) > feedForward;
 }
 
 function shapeOf(header: GgufHeader, name: string): readonly number[] {

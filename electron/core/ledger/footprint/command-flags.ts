@@ -151,6 +151,6 @@ function shares(value: string): number {
 }
 
 function device(flags: LoadFlags, value: string): LoadFlags {
-  if (value === 'none') return { ...flags, gpuLayers: 0 };
+  if (value === 'none') return { ...flags, gpuLayers: 0, devices: 0 };
   return { ...flags, devices: Math.max(1, value.split(',').filter(Boolean).length) };
 }

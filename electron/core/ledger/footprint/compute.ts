@@ -1,4 +1,4 @@
-import type { ModelFacts } from './architecture.ts';
+import type { LayerFacts, ModelFacts } from './architecture.ts';
 import { type LoadFlags, slotsOf } from './flags.ts';
 import { type CacheShape, ubatchOf } from './kv-cache.ts';
 
@@ -9,52 +9,102 @@ import { type CacheShape, ubatchOf } from './kv-cache.ts';
 export const FEW_OUTPUTS_BUILD = 9450;
 
 /**
- * The compute buffer of one device, from the shape of the graph. Exact figures come from the allocator's
- * packing; these are its largest stretches:
+ * The compute buffers of all devices. ggml's allocator packs a graph's tensors into the least room it
+ * finds; what it comes to depends on the widest stretch of the graph, and these weights were read off a
+ * real llama-server's log over many shapes (test/integration/footprint.test.ts):
  *
- *   attention with a score matrix   heads × cells × tokens, its mask, queries and residuals
- *   feed-forward                    masks, four times its width, the residual
- *   output                          vocabulary × outputs, and what is still held there
+ *   feed-forward   masks + 3 × feed-forward width + 5 × embedding
+ *   experts        masks + the same of all at work, or their results side by side
+ *   attention      masks + queries, keys and residuals; the whole score matrix without flash attention
+ *   state          masks + 6 × the state's inner width, or 2 × the convolution's + 5 × embedding
+ *   output         vocabulary × outputs, and what is still held there: on one device alone
  */
 export function computeBytes(facts: ModelFacts, flags: LoadFlags, shape: CacheShape): number {
-  const tokens = ubatchOf(flags, shape.contextTokens);
-  const f32 = (elements: number): number => elements * 4;
-  const batch = (elements: number): number => f32(elements) * tokens;
-  const query = Math.max(0, ...facts.layers.map((layer) => layer.heads * headLength(layer)));
-  const dense = Math.max(0, ...facts.layers.map((layer) => layer.feedForward));
-  const flash = flags.flashAttention !== 'off';
-  const masks = maskCells(facts, shape) * tokens * (flash ? 2 : 4);
-  const feedForward = batch(Math.max(4 * dense, expertElements(facts)) + facts.embedding) + masks;
-  const outputs = outputTokens(flags, tokens);
-  const output = f32(facts.vocabulary) * outputs + batch(dense + facts.embedding);
-  const scores = flash
-    ? 0
-    : Math.max(0, ...facts.layers.map((layer) => layer.heads)) * f32(shape.cells) * tokens +
-      masks +
-      batch(2 * facts.embedding + 2 * query);
-  return Math.max(feedForward, output, scores);
+  const stretches = layerStretches(facts, flags, shape);
+  const last = Math.max(stretches, outputBytes(facts, flags, shape));
+  return flags.devices === 0 ? 0 : stretches * (flags.devices - 1) + last;
 }
 
-function headLength(layer: ModelFacts['layers'][number]): number {
+function layerStretches(facts: ModelFacts, flags: LoadFlags, shape: CacheShape): number {
+  const tokens = ubatchOf(flags, shape.contextTokens);
+  const batch = (elements: number): number => 4 * elements * tokens;
+  const flash = flags.flashAttention !== 'off';
+  const cells = facts.encoder ? tokens : shape.cells;
+  const masks = maskCells(facts, shape, tokens) * tokens * (flash ? 2 : 4);
+  const { embedding } = facts;
+  const query = widest(facts, (layer) => layer.heads * headLength(layer));
+  const key = widest(facts, (layer) => layer.keyElements);
+  const scores = flash ? 0 : widest(facts, (layer) => layer.heads) * cells;
+  const gates = facts.gated ? 3 : 2;
+  const active = facts.expertsUsed * facts.expertFeedForward;
+  const stretches = [
+    gates * widest(facts, (layer) => layer.feedForward) + 5 * embedding,
+    3 * active + 5 * embedding,
+    2 * facts.expertsUsed * embedding + 2 * active,
+    flash ? 2 * query + 3 * embedding + 4 * key : 3 * query + 3 * embedding + 2 * key + scores,
+    latentElements(facts, flags) + (flash ? 0 : scores),
+    stateElements(facts),
+  ];
+  return (
+    masks + batch(Math.max(...stretches)) + stateCopies(facts, flags) + expandedBytes(facts, flags, cells)
+  );
+}
+
+/** The largest over all layers. */
+export function widest(facts: ModelFacts, of: (layer: LayerFacts) => number): number {
+  return facts.layers.reduce((most, layer) => Math.max(most, of(layer)), 0);
+}
+
+function headLength(layer: LayerFacts): number {
   return layer.kvHeads === 0 ? 0 : layer.keyElements / layer.kvHeads;
 }
 
-/** Experts at work: their gates, ups and products, and each one's result before they are added. */
-function expertElements(facts: ModelFacts): number {
-  if (facts.expertsUsed === 0) return 0;
-  return facts.expertsUsed * (3 * facts.expertFeedForward + 2 * facts.embedding);
+/** Every head's query in the latent width, its result there, and both in the head's own width. */
+function latentElements(facts: ModelFacts, flags: LoadFlags): number {
+  const { latent } = facts;
+  if (latent === null || !(latent.inFile || flags.latentCache)) return 0;
+  const heads = widest(facts, (layer) => layer.heads);
+  return heads * (latent.rowElements + latent.rankElements + latent.rankElements / 2) + 5 * facts.embedding;
+}
+
+/** ik_llama.cpp computes a layer's full keys and values from the latent rows, in f16. */
+function expandedBytes(facts: ModelFacts, flags: LoadFlags, cells: number): number {
+  if (facts.latent === null || !flags.latentCache) return 0;
+  return 2 * cells * widest(facts, (layer) => layer.keyElements + layer.valueElements);
+}
+
+function stateElements(facts: ModelFacts): number {
+  const { recurrent } = facts;
+  if (recurrent === null || recurrent.innerElements === 0) return 0;
+  const inner = recurrent.deltaNet ? 2 * recurrent.mixedElements : 6 * recurrent.innerElements;
+  return inner + 5 * facts.embedding;
+}
+
+/** A layer's states are gathered from all sequences before they change. */
+function stateCopies(facts: ModelFacts, flags: LoadFlags): number {
+  const { recurrent } = facts;
+  if (recurrent === null) return 0;
+  return slotsOf(flags).sequences * (recurrent.convolutionElements + recurrent.stateElements) * 4;
 }
 
 /** A mask for the full cache, another for the window's. */
-function maskCells(facts: ModelFacts, shape: CacheShape): number {
-  if (facts.encoder) return shape.cells;
+function maskCells(facts: ModelFacts, shape: CacheShape, tokens: number): number {
+  if (facts.encoder) return tokens;
   const attends = facts.layers.some((layer) => layer.keyElements > 0 && !layer.windowed);
-  const windowed = facts.window !== null && facts.layers.some((layer) => layer.windowed);
+  const windowed = facts.layers.some((layer) => layer.keyElements > 0 && layer.windowed);
   return (attends ? shape.cells : 0) + (windowed ? shape.windowCells : 0);
 }
 
-/** Tokens whose next one may be asked for in one batch. */
-function outputTokens(flags: LoadFlags, tokens: number): number {
+/** On one device alone: the one with the output layer. */
+function outputBytes(facts: ModelFacts, flags: LoadFlags, shape: CacheShape): number {
+  const tokens = ubatchOf(flags, shape.contextTokens);
+  const held = 4 * tokens * (widest(facts, (layer) => layer.feedForward) + facts.embedding);
+  return 4 * facts.vocabulary * outputTokens(facts, flags, tokens) + held;
+}
+
+/** Tokens whose next one may be asked for in one batch; an encoder has no such output. */
+function outputTokens(facts: ModelFacts, flags: LoadFlags, tokens: number): number {
+  if (facts.encoder) return 0;
   if (flags.build === null || flags.build < FEW_OUTPUTS_BUILD) return tokens;
   return Math.min(tokens, slotsOf(flags).sequences * (1 + flags.nextTokenDraft));
 }

@@ -2,7 +2,7 @@ import { factsOf, type ModelFacts } from './architecture.ts';
 import { computeBytes, FEW_OUTPUTS_BUILD } from './compute.ts';
 import type { LoadFlags } from './flags.ts';
 import type { GgufHeader } from './gguf-header.ts';
-import { type CacheShape, cacheShape, layerCacheBytes, layerStateBytes } from './kv-cache.ts';
+import { cacheShape, layerCacheBytes, layerStateBytes } from './kv-cache.ts';
 import { type DeviceKind, isUnified, overheadBytes } from './overhead.ts';
 import { onDevice, weightBytes } from './weights.ts';
 
@@ -51,16 +51,13 @@ export function estimate(
   if (!header.hasWeights)
     notes.push('The file is a header alone, without its weights: no server can load it.');
   const besides = companionBytes(companions, flags, kind, unified);
-  const used = unified || flags.gpuLayers !== 0;
-  const compute = used
-    ? computeBytes(facts, flags, shape) * flags.devices + draftCompute(facts, flags, shape)
-    : 0;
+  const compute = computeBytes(facts, flags, shape) * (drafts(facts, flags) ? 2 : 1);
   const parts = {
     weightsBytes: weights.deviceBytes + besides.weightsBytes,
     kvBytes: caches.reduce(onHere, 0) + besides.kvBytes,
     recurrentBytes: states.reduce(onHere, 0),
     computeBytes: compute + besides.computeBytes,
-    overheadBytes: used ? overheadBytes(kind, flags.devices) : 0,
+    overheadBytes: overheadBytes(facts, flags, shape, kind),
   };
   return {
     ...parts,
@@ -74,10 +71,9 @@ export function estimate(
   };
 }
 
-/** Next-token layers that draft are a context of their own, with a buffer of its own. */
-function draftCompute(facts: ModelFacts, flags: LoadFlags, shape: CacheShape): number {
-  if (facts.nextTokenLayers === 0 || flags.nextTokenDraft === 0) return 0;
-  return computeBytes(facts, flags, shape);
+/** Next-token layers that draft are a context of their own, with buffers of its own. */
+function drafts(facts: ModelFacts, flags: LoadFlags): boolean {
+  return facts.nextTokenLayers > 0 && flags.nextTokenDraft > 0;
 }
 
 /** A projector is weights alone here, a draft model a whole one; adapters go where the layers are. */

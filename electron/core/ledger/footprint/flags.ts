@@ -41,7 +41,7 @@ export interface LoadFlags {
     readonly gpuLayers: number | null;
     readonly ubatch: number | null;
   };
-  /** How many devices share the model, each with buffers of its own. */
+  /** How many devices share the model, each with buffers of its own; 0: none is used. */
   readonly devices: number;
   /** Of llama.cpp, such as 11669; null: not known. */
   readonly build: number | null;

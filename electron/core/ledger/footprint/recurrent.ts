@@ -5,6 +5,11 @@ export interface RecurrentFacts {
   /** Per sequence and layer: what the convolution remembers, and the state itself. */
   readonly convolutionElements: number;
   readonly stateElements: number;
+  /** Widths of what is computed from a token: the inner one, and with what the convolution mixes. */
+  readonly innerElements: number;
+  readonly mixedElements: number;
+  /** A gated delta net, not a scan. */
+  readonly deltaNet: boolean;
   readonly layers: readonly boolean[];
   /** Layers that also attend; false: none of that layer's keys and values are kept. */
   readonly attends: readonly boolean[];
@@ -43,7 +48,16 @@ export function recurrentOf(header: GgufHeader, stack: Stack, notes: string[]): 
   if (sizes === null) {
     notes.push('Layers with a state per sequence are named, but not its size: the state is not counted.');
   }
-  return { convolutionElements: sizes?.convolution ?? 0, stateElements: sizes?.state ?? 0, ...marked };
+  const inner = archNumber(header, 'ssm.inner_size') ?? 0;
+  const kernel = archNumber(header, 'ssm.conv_kernel') ?? 0;
+  return {
+    convolutionElements: sizes?.convolution ?? 0,
+    stateElements: sizes?.state ?? 0,
+    innerElements: inner,
+    mixedElements: kernel > 1 ? (sizes?.convolution ?? 0) / (kernel - 1) : inner,
+    deltaNet: INTERVAL.test(header.architecture),
+    ...marked,
+  };
 }
 
 type Marks = Pick<RecurrentFacts, 'layers' | 'attends'>;
