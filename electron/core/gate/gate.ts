@@ -5,7 +5,7 @@ import { inspectSlot } from './inspect.ts';
 import { readLockTable } from './kernel-locks.ts';
 import { type LaneFiles, slotFiles } from './lane-files.ts';
 import type { FileLocker } from './locker.ts';
-import { heldInLine, slotClaimed } from './nested.ts';
+import { heldInLine, slotClaimed, turnHolds } from './nested.ts';
 import { createPlanner, type Plan, type Planner } from './plan.ts';
 import { newcomerName } from './queue.ts';
 import {
@@ -136,14 +136,13 @@ export function createGate(overrides: Partial<GateWorld> = {}): Gate {
   const passOn = (context: TryContext, turn: string): Turn | null => {
     const { plan, locker } = context;
     const [first] = plan.lanes;
-    const index = first === undefined ? null : slotClaimed(first, turn);
-    if (first === undefined || index === null) return null;
-    const slot = slotFiles(first, index);
-    const { held, holder } = inspectSlot(slot, readLockTable());
-    if (held === true) return holder?.turn === turn ? nested(turn) : null;
-    if (held === false) return null;
+    if (first === undefined) return null;
+    const holds = turnHolds(first, turn);
+    if (holds !== null) return holds ? nested(turn) : null;
     // Not shown here: then the lock itself says whether anybody has it.
-    const take = takeSlot(slot.lock, plan.modes, locker);
+    const index = slotClaimed(first, turn);
+    if (index === null) return null;
+    const take = takeSlot(slotFiles(first, index).lock, plan.modes, locker);
     if (take.kind === 'taken') releaseSlot(take.slot, locker);
     return take.kind === 'busy' ? nested(turn) : null;
   };

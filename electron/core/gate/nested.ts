@@ -1,4 +1,5 @@
-import { lineage, lockedDescriptors, lockFileId } from './kernel-locks.ts';
+import { inspectSlot } from './inspect.ts';
+import { lineage, lockedDescriptors, lockFileId, readLockTable } from './kernel-locks.ts';
 import { type LaneFiles, slotFiles } from './lane-files.ts';
 import { readSidecar } from './sidecar.ts';
 import { readWidth } from './width.ts';
@@ -13,6 +14,17 @@ export function slotClaimed(lane: LaneFiles, turn: string): number | null {
     if (read.kind === 'read' && read.sidecar.turn === turn) return index;
   }
   return null;
+}
+
+/**
+ * Whether a turn of that name holds the lane: its sidecar says so and the kernel bears it out. null:
+ * it says so, and the kernel does not show here who holds it.
+ */
+export function turnHolds(lane: LaneFiles, turn: string): boolean | null {
+  const index = slotClaimed(lane, turn);
+  if (index === null) return false;
+  const { held, holder } = inspectSlot(slotFiles(lane, index), readLockTable());
+  return held === null ? null : held && holder?.turn === turn;
 }
 
 export interface LineHolder {

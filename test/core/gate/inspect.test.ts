@@ -5,7 +5,7 @@ import { allHeld, ghostsIn, inspectLane } from '../../../electron/core/gate/insp
 import { type LockTable, readLockTable } from '../../../electron/core/gate/kernel-locks.ts';
 import { laneFiles } from '../../../electron/core/gate/lane-files.ts';
 import { createLaneWatch } from '../../../electron/core/gate/lane-watch.ts';
-import { heldInLine } from '../../../electron/core/gate/nested.ts';
+import { heldInLine, turnHolds } from '../../../electron/core/gate/nested.ts';
 import {
   gateIn,
   LANE_8080,
@@ -129,7 +129,10 @@ describe('who holds it by the kernel’s word, in a line of ancestors (rule 20)'
     await using child = startOther(['sh', '-c', 'sleep 60 & echo $!; wait']);
     const grandchild = Number(await child.line());
     expect(heldInLine(lane, grandchild)).toEqual({ pid: process.pid, session: 'agent', turn: 't9' });
+    expect(turnHolds(lane, 't9')).toBe(true);
+    expect(turnHolds(lane, 't8')).toBe(false);
     turn[Symbol.dispose]();
+    expect(turnHolds(lane, 't9')).toBe(false);
     expect(heldInLine(lane, grandchild)).toBeNull();
     process.kill(grandchild, 'SIGKILL');
   });

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { laneBypassed } from '../../../electron/core/gate/lane-bypassed.ts';
 import { laneStuck } from '../../../electron/core/gate/lane-stuck.ts';
-import { connectedInodes, localClients } from '../../../electron/core/gate/local-clients.ts';
+import { connectedInodes, localClients, peerProcess } from '../../../electron/core/gate/local-clients.ts';
 import type { LaneState } from '../../../shared/state.ts';
 import { startOther } from '../../support/gate.ts';
 
@@ -110,7 +110,8 @@ describe('who talks to a backend', () => {
   });
 
   it('finds the very process', async () => {
-    const server = createServer((socket) => socket.on('error', () => undefined));
+    const server = createServer();
+    const accepted = new Promise<Socket>((resolve) => server.once('connection', resolve));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const address = server.address();
@@ -122,6 +123,10 @@ describe('who talks to a backend', () => {
       { pid: client.pid, command: expect.stringContaining('python3') },
     ]);
     expect(localClients(address.port, new Set([client.pid]))).toEqual([]);
+    const { remotePort } = await accepted;
+    expect(peerProcess(address.port, remotePort ?? 0)).toBe(client.pid);
+    expect(peerProcess(address.port, 1)).toBeNull();
+    (await accepted).destroy();
     server.close();
   });
 });
