@@ -1,11 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import {
-  type LockTable,
-  parseKernelLocks,
-  readLockTable,
-  seesAllProcesses,
-} from '../gate/kernel-locks.ts';
+import { type LockTable, readLockTable, seesAllProcesses } from '../gate/kernel-locks.ts';
 import { createLaneWatch, type LaneWatch } from '../gate/lane-watch.ts';
+import { parseKernelLocks } from '../gate/proc-locks.ts';
 
 /** Reads the kernel's table of locks without holding the caller up; null: this system has none. */
 export type ReadTable = () => Promise<LockTable | null>;
