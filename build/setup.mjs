@@ -3,12 +3,13 @@
  * Runs before any package is installed, on whatever Node the machine has: nothing here may import
  * a package, and nothing may need Node newer than 18.
  *
- *   node build/setup.mjs start   packages, Node 24, the page
+ *   node build/setup.mjs start   packages, Node 24, the page, the program compiled
  *   node build/setup.mjs test    the same, and what the tests drive: Chromium and a llama-server
  */
 import { fileURLToPath } from 'node:url';
 import { ensureChromium } from './setup/chromium.mjs';
 import { linkCommand } from './setup/command.mjs';
+import { ensureCompiled } from './setup/compiled.mjs';
 import { ensureLlamaServer } from './setup/llama-server.mjs';
 import { checkVersions, ensurePackages, verifyPackages } from './setup/packages.mjs';
 import { ensurePage } from './setup/page.mjs';
@@ -27,6 +28,7 @@ async function main(mode) {
   await verifyPackages(root, steps);
   linkCommand(root);
   await ensurePage(root, steps);
+  await ensureCompiled(root, steps);
   if (mode === 'test') {
     await ensureChromium(steps);
     await ensureLlamaServer(root, steps);

@@ -28,4 +28,5 @@ function become(program: string, args: readonly string[]): never {
 
 if (host.kind === 'electron') become(host.path, [root, ...given]);
 process.stdout.write(`${host.why}\n`);
-become(process.execPath, [join(root, 'electron/cli.ts'), 'serve', ...given]);
+// Its launcher knows the flags that keep the runtime small.
+become(join(root, 'build/landlord'), ['serve', ...given]);

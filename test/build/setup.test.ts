@@ -1,9 +1,19 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { findChromium } from '../../build/setup/chromium.mjs';
 import { linkCommand } from '../../build/setup/command.mjs';
+import { ensureCompiled, launcherFlags } from '../../build/setup/compiled.mjs';
 import {
   checkVersions,
   ensurePackages,
@@ -207,5 +217,47 @@ describe('setup: the rest', () => {
     expect(findChromium({ PATH: bin })).toBe(join(bin, 'chromium'));
     expect(findChromium({ PATH: bin, LANDLORD_CHROMIUM: join(bin, 'none') })).toBeNull();
     expect(findChromium({ PATH: '', LANDLORD_CHROMIUM: join(bin, 'chromium') })).toBe(join(bin, 'chromium'));
+  });
+});
+
+describe('compiling ahead', () => {
+  const root = resolve(import.meta.dirname, '../..');
+  const launcher = readFileSync(join(root, 'build/landlord'), 'utf8');
+
+  it('uses the flags of the launcher, since V8 keeps compiled forms apart by them', () => {
+    expect(launcherFlags(launcher)).toContain('--max-semi-space-size=1');
+    expect(launcherFlags(launcher).every((flag) => flag.startsWith('--'))).toBe(true);
+    expect(() => launcherFlags('exec node')).toThrow(SetupError);
+  });
+
+  it('leaves nothing of the program’s entry, store and sampler to be stripped of types at its first start', async () => {
+    const cache = join(folder, 'cache');
+    const saved = process.env.NODE_COMPILE_CACHE;
+    process.env.NODE_COMPILE_CACHE = cache;
+    const stampFile = join(root, 'node_modules/.cache/landlord-compiled');
+    const stamp = existsSync(stampFile) ? readFileSync(stampFile) : null;
+    const { steps, text } = recorder();
+    try {
+      await ensureCompiled(root, steps);
+      await ensureCompiled(root, steps);
+    } finally {
+      if (stamp === null) rmSync(stampFile, { force: true });
+      else writeFileSync(stampFile, stamp);
+      if (saved === undefined) delete process.env.NODE_COMPILE_CACHE;
+      else process.env.NODE_COMPILE_CACHE = saved;
+    }
+    expect(text().match(/Compiling the program/g)).toHaveLength(1);
+    const { output } = await runProgram(join(root, 'build/landlord'), ['--version'], {
+      env: { ...process.env, NODE_COMPILE_CACHE: cache, NODE_DEBUG_NATIVE: 'COMPILE_CACHE' },
+    });
+    expect(output).toMatch(/StrippedTypeScript file:.*electron\/cli\.ts/);
+    expect(output).not.toMatch(/saving transpilation cache/);
+    const store = await runProgram(
+      join(root, 'node_modules/.bin/node'),
+      [...launcherFlags(launcher), join(root, 'electron/core/devices/sampler-child.ts')],
+      { env: { ...process.env, NODE_COMPILE_CACHE: cache, NODE_DEBUG_NATIVE: 'COMPILE_CACHE' } },
+    );
+    expect(store.output).toMatch(/StrippedTypeScript file:.*sampler-child\.ts/);
+    expect(store.output).not.toMatch(/saving transpilation cache/);
   });
 });
