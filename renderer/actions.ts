@@ -1,6 +1,6 @@
 /**
  * What a person asked for and how it went, by the thing it was about (a model's id, `guards`, `sleep`,
- * `restore`, `backend <name>`).
+ * `restore`, `host`, `backend <name>`).
  *
  *   (none) ──► asking ──yes──► pending ──► (none)     done: the next snapshot shows it
  *     └───────────────────────► pending ──► refused ──► pending again (by force) or (none)
@@ -33,10 +33,12 @@ export interface Actions {
   guardBackend(name: string): void;
   sleep(asleep: boolean): void;
   restore(): void;
+  /** Hosts a runtime in the desktop app; null where the page runs in a browser. */
+  readonly host: (() => void) | null;
   dismiss(key: string): void;
 }
 
-export function createActions(api: Api): Actions {
+export function createActions(api: Api & { readonly host?: () => Promise<Outcome> }): Actions {
   const store = createStore<AskedState>(() => ({}));
   /** Counts requests by key: the answer to one that was overtaken is not shown. */
   const latest = new Map<string, number>();
@@ -57,6 +59,7 @@ export function createActions(api: Api): Actions {
     if (latest.get(key) !== mine) return;
     set(key, outcome.ok ? null : refusedBy(outcome, what));
   };
+  const { host: hostCall } = api;
   const actions: Actions = {
     store,
     act(row) {
@@ -73,6 +76,7 @@ export function createActions(api: Api): Actions {
     guardBackend: (name) => void run(`backend ${name}`, 'other', api.guards('on', name)),
     sleep: (asleep) => void run('sleep', 'other', asleep ? api.sleep() : api.wake()),
     restore: () => void run('restore', 'other', api.restore()),
+    host: hostCall === undefined ? null : () => void run('host', 'other', hostCall()),
     dismiss: (key) => set(key, null),
   };
   return actions;

@@ -23,7 +23,7 @@ export interface Api {
   guards(mode: 'on' | 'observe' | 'pause', backend: string | null): Promise<Outcome>;
 }
 
-const PAUSE_MS = 30 * 60_000;
+export const PAUSE_MS = 30 * 60_000;
 
 export function createApi(fetchFn: typeof fetch): Api {
   const post = async (path: string, body: object): Promise<Outcome> => {

@@ -1,9 +1,10 @@
 import { memo } from 'react';
-import { useReplica } from './components/context.ts';
+import { useAsked, useModel, useReplica } from './components/context.ts';
 import { DeviceCard } from './components/device-card.tsx';
 import { EventsCard } from './components/events-card.tsx';
 import { Header, HeaderRefusals } from './components/header.tsx';
 import { ModelsCard } from './components/models-card.tsx';
+import { Refusal } from './components/refusal.tsx';
 import { strings } from './strings.ts';
 import { timeText } from './view/figures.ts';
 import { type Page, pageOf } from './view/page.ts';
@@ -17,7 +18,7 @@ export function App() {
     <main>
       <Header page={page} />
       <HeaderRefusals />
-      {kind === 'lost' && page !== null && <p className="notice warning">{words.lostDetail}</p>}
+      {kind === 'lost' && page !== null && <Lost />}
       {kind === 'locked' && (
         <p className="notice warning">
           {words.lockedWhy} {words.lockedDetail} <code>{words.lockedCommand}</code>
@@ -27,6 +28,24 @@ export function App() {
         {page === null ? <p className="card empty">{words.waiting}</p> : <Content page={page} />}
       </div>
     </main>
+  );
+}
+
+/** A browser's page can only wait; the app can run what it has lost. */
+function Lost() {
+  const { host } = useModel().actions;
+  const pending = useAsked('host')?.kind === 'pending';
+  if (host === null) return <p className="notice warning">{words.lostDetail}</p>;
+  return (
+    <>
+      <div className="notice error offer">
+        <p>{words.lostInApp}</p>
+        <button type="button" aria-busy={pending} onClick={host}>
+          {words.host}
+        </button>
+      </div>
+      <Refusal about="host" />
+    </>
   );
 }
 

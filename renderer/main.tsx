@@ -3,14 +3,19 @@ import { createActions } from './actions.ts';
 import { browserWorld, createApi } from './api.ts';
 import { App } from './app.tsx';
 import { createClock, ModelProvider } from './components/context.ts';
+import { bridgeOf, createIpcApi, createIpcWorld, onRuntimeBack } from './ipc-api.ts';
 import { createReplica } from './store.ts';
 import './styles.css';
 
-const replica = createReplica(browserWorld);
-const actions = createActions(createApi((...request) => fetch(...request)));
+const bridge = bridgeOf(globalThis);
+const replica = createReplica(bridge === null ? browserWorld : createIpcWorld(bridge, browserWorld));
+const actions = createActions(
+  bridge === null ? createApi((...request) => fetch(...request)) : createIpcApi(bridge),
+);
 const place = document.getElementById('page');
 if (place !== null) {
   replica.start();
+  if (bridge !== null) onRuntimeBack(bridge, () => replica.retryNow());
   // A page that comes back from the background, or a machine from suspend, need not wait for its turn.
   document.addEventListener('visibilitychange', () => {
     if (!document.hidden) replica.retryNow();

@@ -9,6 +9,9 @@ export const strings = {
     locked: 'Connection lost',
     ago: (age: string) => `${age} ago`,
     lostDetail: 'What you see is from then. Trying again by itself.',
+    lostInApp:
+      'VRAM Landlord has ended where it ran: nothing guards the memory now, and what you see is from then.',
+    host: 'Run it in this app',
     lockedWhy: 'This page may not read the runtime any more.',
     lockedDetail: 'Open it anew with',
     lockedCommand: 'npx landlord open',

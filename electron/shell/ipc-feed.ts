@@ -37,10 +37,11 @@ export function startFeed(options: FeedOptions): () => void {
     flush();
   };
   const showLink = (link: LinkState): void => {
-    push('link', link);
+    // The state first: a page that hears of a link while it has no state asks for all of it anew.
+    if (link.kind !== 'lost') showState(api.state());
     // What was last known of a lost runtime is on the page already, and must not pass for news.
-    if (link.kind === 'lost') waiting = null;
-    else showState(api.state());
+    else waiting = null;
+    push('link', link);
   };
   const undo = [
     api.onState((state) => {
