@@ -1,9 +1,8 @@
 import { enableCompileCache } from 'node:module';
-import { join } from 'node:path';
+import { compileCacheDir } from './cli/compile-cache.ts';
 
-// Before anything else is loaded, so that the next start finds it compiled. Not in /tmp, where
-// somebody else could have put it.
-enableCompileCache(join(import.meta.dirname, '..', 'node_modules', '.cache', 'compile'));
+// Before anything else is loaded, so that the next start finds it compiled.
+enableCompileCache(compileCacheDir());
 
 const { runFromProcess } = await import('./cli/main.ts');
 await runFromProcess(process.argv.slice(2));

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { acquireTurn } from '../core/gate/acquire.ts';
 import { become, supervise } from '../core/gate/become.ts';
 import { createGate, type Gate } from '../core/gate/gate.ts';
@@ -8,14 +7,12 @@ import type { TurnClass } from '../core/gate/sidecar.ts';
 import { TURN_VARIABLE, type Turn } from '../core/gate/turn.ts';
 import type { Invocation } from './arguments.ts';
 import type { Run } from './commands.ts';
+import { compileCacheDir } from './compile-cache.ts';
 import { EXIT } from './exit-codes.ts';
 import { plain } from './terminal.ts';
 import { usageError } from './usage.ts';
 
 const LONGEST_WAIT_S = 3600;
-
-/** `build/landlord` sets this for its own start; the command must not write into our cache. */
-const OWN_CACHE = join(import.meta.dirname, '..', '..', 'node_modules', '.cache', 'compile');
 
 /** Takes the lane and becomes the command. Its exit code is the command's own, or 64, 75, 126, 127. */
 export const runTurn: Run = async (invocation, terminal) => {
@@ -81,7 +78,8 @@ function readRequest(invocation: Invocation): TurnRequest | string {
 
 function commandEnv(turn: Turn): Record<string, string | undefined> {
   const env: Record<string, string | undefined> = { ...process.env };
-  if (env.NODE_COMPILE_CACHE === OWN_CACHE) delete env.NODE_COMPILE_CACHE;
+  // `build/landlord` sets this for its own start; the command must not write into our cache.
+  if (env.NODE_COMPILE_CACHE === compileCacheDir()) delete env.NODE_COMPILE_CACHE;
   if (turn.kind === 'held' || turn.kind === 'nested') return { ...env, ...turn.env };
   // A turn without its lane must not pass as one that has it.
   if (turn.kind === 'open') delete env[TURN_VARIABLE];

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import { messageOf } from '../../../shared/errors.ts';
 import { GATE_DIR_VARIABLE } from './gate-root.ts';
 
@@ -44,7 +45,7 @@ export interface ShowdownResult {
 /** IANA's tcpmux: no inference server listens there. */
 const IDLE_PORT = 1;
 const ANSWER_MS = 20_000;
-const ACTOR = join(import.meta.dirname, 'showdown-actor.ts');
+const ACTOR = fileURLToPath(new URL('./showdown-actor.ts', import.meta.url));
 
 interface Answer {
   readonly kind: string;

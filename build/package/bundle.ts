@@ -1,0 +1,120 @@
+/**
+ * The app as it is packed and as Electron runs it from sources: plain JavaScript, without a build step
+ * left to do at run time.
+ *
+ *   out/app/package.json        names and version; nothing to install
+ *          /out/main/           Electron's main process, the core in it
+ *          /out/node/           the command line, `serve`, and what is started as a process of its own
+ *          /out/preload.cjs     the sandbox takes one CommonJS file
+ *          /out/renderer/       the page
+ *          /node_modules/koffi  the one native package, for one target
+ *          /LICENSES.txt        of what is bundled
+ *
+ * The folders lie as deep as the sources they are made from, so that `../../package.json` and
+ * `../../out/renderer` mean the same in both.
+ */
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { build, type InlineConfig } from 'vite';
+import { collectPackages, licenceText } from './licences.ts';
+import { copyNative, type Target } from './native.ts';
+import { ownPrograms } from './own-programs.ts';
+
+/** What is not bundled: Electron is there, and koffi finds its binary by where it lies. */
+const EXTERNAL = ['electron', 'koffi'];
+
+/** Node 24 in the package, and the same major version in Electron. */
+const TARGET = 'node24';
+
+function common(root: string, outDir: string): InlineConfig {
+  return {
+    configFile: false,
+    root,
+    logLevel: 'warn',
+    cacheDir: join(root, 'node_modules/.cache/vite'),
+    ssr: { noExternal: true, external: EXTERNAL, target: 'node' },
+    build: { ssr: true, outDir, emptyOutDir: false, target: TARGET, minify: false, sourcemap: false },
+  };
+}
+
+function nodeSide(root: string, side: 'node' | 'main', entry: string, outDir: string): InlineConfig {
+  const config = common(root, outDir);
+  return {
+    ...config,
+    plugins: [ownPrograms(side)],
+    build: {
+      ...config.build,
+      rolldownOptions: {
+        input: { [side === 'node' ? 'cli' : 'main']: join(root, entry) },
+        output: { format: 'es', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' },
+      },
+    },
+  };
+}
+
+function preloadSide(root: string, outDir: string): InlineConfig {
+  const config = common(root, outDir);
+  return {
+    ...config,
+    build: {
+      ...config.build,
+      // The sandbox's renderer, not Node.
+      target: 'chrome140',
+      rolldownOptions: {
+        input: { preload: join(root, 'electron/preload.ts') },
+        output: { format: 'cjs', entryFileNames: '[name].cjs', codeSplitting: false },
+      },
+    },
+  };
+}
+
+/** Builds the preload alone into `outDir/preload.cjs`: all that a page needs beside the main process. */
+export async function bundlePreload(root: string, outDir: string): Promise<string> {
+  await build(preloadSide(root, outDir));
+  return join(outDir, 'preload.cjs');
+}
+
+/** Builds the app into `appDir`, which is emptied first. The page must have been built. */
+export async function bundleApp(root: string, appDir: string, target: Target): Promise<void> {
+  const page = join(root, 'out/renderer');
+  if (!existsSync(join(page, 'index.html'))) {
+    throw new Error('The page is not built yet: `npm run build:renderer` builds it.');
+  }
+  rmSync(appDir, { recursive: true, force: true });
+  const out = join(appDir, 'out');
+  mkdirSync(out, { recursive: true });
+  const packages = new Set<string>();
+  const node = nodeSide(root, 'node', 'electron/cli.ts', join(out, 'node'));
+  const main = nodeSide(root, 'main', 'electron/main.ts', join(out, 'main'));
+  for (const config of [node, main, preloadSide(root, out)]) {
+    await build({ ...config, plugins: [...(config.plugins ?? []), collectPackages(packages)] });
+  }
+  cpSync(page, join(out, 'renderer'), { recursive: true });
+  copyNative(root, appDir, target);
+  writeFileSync(join(appDir, 'package.json'), `${JSON.stringify(appFacts(root), null, 2)}\n`);
+  for (const name of ['react', 'react-dom', 'scheduler', 'zustand']) {
+    packages.add(join(root, 'node_modules', name));
+  }
+  writeFileSync(
+    join(appDir, 'LICENSES.txt'),
+    `${readFileSync(join(root, 'LICENSE'), 'utf8').trim()}\n\n${'-'.repeat(80)}\n\n${licenceText(packages)}`,
+  );
+}
+
+/** As much of the project's package.json as the app needs; `type` makes its files ES modules. */
+function appFacts(root: string): Readonly<Record<string, unknown>> {
+  const facts: unknown = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const field = (name: string): unknown =>
+    typeof facts === 'object' && facts !== null ? Reflect.get(facts, name) : undefined;
+  return {
+    name: field('name'),
+    productName: 'VRAM Landlord',
+    version: field('version'),
+    description: field('description'),
+    author: 'VRAM Landlord <vram-landlord@localhost>',
+    license: field('license'),
+    private: true,
+    type: 'module',
+    main: 'out/main/main.js',
+  };
+}
