@@ -52,7 +52,10 @@ function blockOf(name: string): number {
   return Number(BLOCK.exec(name)?.[1] ?? -1);
 }
 
-/** Whether a layer is on the device: the output counts as one more layer after all blocks. */
+/**
+ * Whether a layer is on the device: the output counts as one more layer after all blocks, and goes first
+ * (llama.cpp since December 2025; before, the last blocks did).
+ */
 export function onDevice(facts: ModelFacts, flags: LoadFlags): (block: number) => boolean {
   const main = facts.layers.length - facts.nextTokenLayers;
   const layers = flags.gpuLayers ?? Number.MAX_SAFE_INTEGER;

@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest';
+import { commandFlags } from '../../../../electron/core/ledger/footprint/command-flags.ts';
+import { DEFAULT_FLAGS, type LoadFlags, slotsOf } from '../../../../electron/core/ledger/footprint/flags.ts';
+
+const parsed = (line: string): LoadFlags => commandFlags(line.split(' ').filter(Boolean));
+const changed = (line: string): Partial<LoadFlags> =>
+  Object.fromEntries(
+    Object.entries(parsed(line)).filter(
+      ([key, value]) =>
+        JSON.stringify(value) !==
+        JSON.stringify(Object.entries(DEFAULT_FLAGS).find(([name]) => name === key)?.[1]),
+    ),
+  );
+
+describe('a llama-server command line', () => {
+  it.each<readonly [string, Partial<LoadFlags>]>([
+    ['', {}],
+    ['llama-server --port 8080 --jinja', {}],
+    ['/opt/llama serve -m /m.gguf', { modelPath: '/m.gguf' }],
+    ['-c 8192', { contextTokens: 8192 }],
+    ['--ctx-size=8192', { contextTokens: 8192 }],
+    ['-c 4096 -c 0', {}],
+    ['--parallel 2', { slots: 2 }],
+    ['-np -1', {}],
+    ['-np 3 -kvu', { slots: 3, unified: true }],
+    ['--no-kv-unified', { unified: false }],
+    ['-b 512 -ub 1024', { batch: 512, ubatch: 1024 }],
+    ['-ctk q8_0 --cache-type-v Q4_0', { cacheTypeK: 'q8_0', cacheTypeV: 'q4_0' }],
+    ['-fa off', { flashAttention: 'off' }],
+    ['-fa 1', { flashAttention: 'on' }],
+    ['-fa -c 512', { flashAttention: 'on', contextTokens: 512 }],
+    ['--flash-attn auto', {}],
+    ['-ngl 20', { gpuLayers: 20 }],
+    ['-ngl 0', { gpuLayers: 0 }],
+    ['-ngl all', {}],
+    ['--n-gpu-layers -1', {}],
+    ['--device none', { gpuLayers: 0, devices: 0 }],
+    ['--device CUDA0,CUDA1', { devices: 2 }],
+    ['-ts 3,1,0', { devices: 2 }],
+    ['-ts 3,1 -sm none', {}],
+    ['-ncmoe 12', { cpuExpertLayers: 12 }],
+    ['--cpu-moe', { cpuExpertLayers: Number.MAX_SAFE_INTEGER }],
+    ['--swa-full', { fullWindowCache: true }],
+    ['-nkvo', { cacheOnDevice: false }],
+    ['--mmproj /p.gguf --no-mmproj-offload', { projectorPath: '/p.gguf', projectorOnDevice: false }],
+    ['-mm /p.gguf --no-mmproj', {}],
+    ['--lora /a.gguf --lora /b.gguf', { adapterPaths: ['/a.gguf', '/b.gguf'] }],
+    ['-md /d.gguf --spec-draft-n-max 8', { draftPath: '/d.gguf' }],
+    ['--spec-type draft-mtp', { nextTokenDraft: 3 }],
+    ['--spec-draft-n-max 6 --spec-type draft-mtp', { nextTokenDraft: 6 }],
+    ['--spec-type ngram-mod --draft-max 9', {}],
+    ['-mla 3', { latentCache: true }],
+    ['-c nonsense', {}],
+    ['-c', {}],
+  ])('%s', (line, wanted) => {
+    expect(changed(line)).toEqual(wanted);
+  });
+
+  it('may override tensors several times and in one go', () => {
+    expect(parsed('-ot exps=CPU,attn_.*=CUDA1 -ot ^output=CPU').overrides).toEqual([
+      { pattern: 'exps', buffer: 'CPU' },
+      { pattern: 'attn_.*', buffer: 'CUDA1' },
+      { pattern: '^output', buffer: 'CPU' },
+    ]);
+  });
+
+  it('has flags for the draft model of their own', () => {
+    expect(parsed('-ngld 5 -ctkd q8_0 --spec-draft-type-v q4_0 --spec-draft-n-ubatch 64').draft).toEqual({
+      cacheTypeK: 'q8_0',
+      cacheTypeV: 'q4_0',
+      gpuLayers: 5,
+      ubatch: 64,
+    });
+  });
+
+  it('has four slots on one cache where none are asked for, else one cache for each', () => {
+    expect(slotsOf(parsed(''))).toEqual({ sequences: 4, streams: 1 });
+    expect(slotsOf(parsed('-np 1'))).toEqual({ sequences: 1, streams: 1 });
+    expect(slotsOf(parsed('-np 2'))).toEqual({ sequences: 2, streams: 2 });
+    expect(slotsOf(parsed('-np 2 -kvu'))).toEqual({ sequences: 2, streams: 1 });
+    expect(slotsOf(parsed('-no-kvu'))).toEqual({ sequences: 4, streams: 4 });
+  });
+});

@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest';
+import { estimate } from '../../../../electron/core/ledger/footprint/estimate.ts';
+import { fit as fitting } from '../../../../electron/core/ledger/footprint/fit.ts';
+import { DEFAULT_FLAGS, type LoadFlags } from '../../../../electron/core/ledger/footprint/flags.ts';
+import { footprintOf, headerOfSpec, MIB } from '../../../support/footprint.ts';
+import { BASE, gemma3, llama, qwen35 } from '../../../support/synthetic-architectures.ts';
+
+const wide = { ...BASE, layers: 8, width: 1024, heads: 16, kvHeads: 8, headLength: 64, feedForward: 4096 };
+const header = headerOfSpec(llama({ ...wide, tokens: 64_000, context: 65_536 }));
+const compute = (changes: Partial<LoadFlags> = {}): number =>
+  footprintOf(header, { contextTokens: 4096, build: 11_000, ...changes }).computeBytes / MIB;
+
+describe('compute buffers', () => {
+  it('grow with the batch, and with the context by the mask alone', () => {
+    expect(compute({ ubatch: 256 })).toBeCloseTo(compute() / 2, 1);
+    expect(compute({ contextTokens: 8192 }) - compute()).toBeCloseTo(4, 5);
+  });
+
+  it('hold the whole score matrix without flash attention', () => {
+    const scores = (16 * 4096 * 512 * 4) / MIB;
+    expect(compute({ flashAttention: 'off' })).toBeGreaterThan(scores);
+    expect(compute({ flashAttention: 'off' })).toBeLessThan(scores + 32);
+  });
+
+  it('hold an output for every token of a batch in older builds, and where the build is not known', () => {
+    const logits = (64_000 * 512 * 4) / MIB;
+    expect(compute({ build: 9000 })).toBeGreaterThan(logits);
+    expect(compute({ build: null })).toBe(compute({ build: 9000 }));
+    expect(compute({ build: 9450 })).toBeLessThan(logits);
+  });
+
+  it('are there on each device, the output’s on one alone', () => {
+    expect(compute({ devices: 3 })).toBeCloseTo(3 * compute(), 5);
+    const older = compute({ build: 9000, devices: 2 });
+    expect(older).toBeCloseTo(compute({ build: 9000 }) + compute(), 5);
+    expect(footprintOf(header, { devices: 2 }).overheadBytes).toBe(2 * footprintOf(header).overheadBytes);
+  });
+
+  it('are there again for next-token layers that draft', () => {
+    const draft = headerOfSpec(qwen35(undefined, undefined, 1));
+    const asked = { contextTokens: 4096, build: 11_000, slots: 1 };
+    expect(footprintOf(draft, { ...asked, nextTokenDraft: 2 }).computeBytes).toBeGreaterThanOrEqual(
+      2 * footprintOf(draft, asked).computeBytes,
+    );
+  });
+});
+
+describe('what is loaded beside the model', () => {
+  const asked = { ...DEFAULT_FLAGS, contextTokens: 4096 };
+  const alone = estimate(header, asked, 'cuda');
+  const small = headerOfSpec(gemma3());
+
+  it('is a projector’s weights, unless it stays on the host', () => {
+    const weights = small.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
+    const both = estimate(header, asked, 'cuda', { projector: small });
+    expect(both.weightsBytes - alone.weightsBytes).toBe(weights);
+    const host = estimate(header, { ...asked, projectorOnDevice: false }, 'cuda', { projector: small });
+    expect(host.totalBytes).toBe(alone.totalBytes);
+  });
+
+  it('is a draft model with its own cache, in its own types', () => {
+    const draft = estimate(small, asked, 'cuda');
+    const both = estimate(header, { ...asked, cacheTypeK: 'q8_0', cacheTypeV: 'q8_0' }, 'cuda', {
+      draft: small,
+    });
+    expect(both.weightsBytes - alone.weightsBytes).toBe(draft.weightsBytes);
+    expect(both.kvBytes).toBe((alone.kvBytes * 34) / 64 + draft.kvBytes);
+  });
+
+  it('is an adapter’s weights', () => {
+    const both = estimate(header, asked, 'cuda', { adapters: [small, small] });
+    expect(both.totalBytes - alone.totalBytes).toBe(2 * small.fileBytes);
+  });
+});
+
+describe('the whole footprint', () => {
+  it('is the sum of its parts, in whole bytes', () => {
+    for (const kind of ['cuda', 'hip', 'vulkan', 'sycl', 'metal', 'cpu'] as const) {
+      const { totalBytes, ...parts } = footprintOf(header, { cacheTypeK: 'q8_0', slots: 3 }, kind);
+      const { weightsBytes, kvBytes, recurrentBytes, computeBytes, overheadBytes } = parts;
+      expect(totalBytes).toBe(weightsBytes + kvBytes + recurrentBytes + computeBytes + overheadBytes);
+      for (const bytes of [weightsBytes, kvBytes, recurrentBytes, computeBytes, overheadBytes])
+        expect(Number.isSafeInteger(bytes) && bytes >= 0).toBe(true);
+    }
+  });
+});
+
+describe('what fits', () => {
+  const flags = { ...DEFAULT_FLAGS, build: 11_000 };
+  const totalAt = (changes: Partial<LoadFlags>): number =>
+    estimate(header, { ...flags, ...changes }, 'cuda').totalBytes;
+
+  it('is all layers with the longest context, and one step more does not fit', () => {
+    const free = totalAt({ contextTokens: 20_000 });
+    const found = fitting(header, flags, 'cuda', free);
+    if (found.kind !== 'context') throw new Error(found.kind);
+    expect(found.contextTokens).toBe(20_224);
+    expect(found.footprint.totalBytes).toBeLessThanOrEqual(free);
+    expect(totalAt({ contextTokens: found.contextTokens + 256 })).toBeGreaterThan(free);
+  });
+
+  it('is no more context than the model was trained for, nor than is asked for', () => {
+    expect(fitting(header, flags, 'cuda', 1e15)).toMatchObject({ kind: 'context', contextTokens: 65_536 });
+    expect(fitting(header, { ...flags, contextTokens: 8192 }, 'cuda', 1e15)).toMatchObject({
+      contextTokens: 8192,
+    });
+  });
+
+  it('is some layers where a small context does not fit with all', () => {
+    const free = totalAt({ contextTokens: 4096 }) - 40 * MIB;
+    const found = fitting(header, flags, 'cuda', free);
+    if (found.kind !== 'layers') throw new Error(found.kind);
+    expect(found.footprint.totalBytes).toBeLessThanOrEqual(free);
+    expect(totalAt({ contextTokens: 4096, gpuLayers: found.gpuLayers + 1 })).toBeGreaterThan(free);
+  });
+
+  it('is nothing where not one layer fits, and says how much one would take', () => {
+    expect(fitting(header, flags, 'cuda', MIB)).toMatchObject({ kind: 'none' });
+    expect(fitting(header, flags, 'cpu', MIB)).toMatchObject({ kind: 'none' });
+  });
+});
