@@ -1,9 +1,25 @@
 /** Electron's entry: the shell around a runtime in this process. */
 import { join } from 'node:path';
-import { app, BrowserWindow, dialog, ipcMain, Menu, protocol, session, shell } from 'electron';
+import {
+  app,
+  BrowserWindow,
+  clipboard,
+  dialog,
+  ipcMain,
+  Menu,
+  Notification,
+  powerMonitor,
+  powerSaveBlocker,
+  protocol,
+  session,
+  shell,
+  Tray,
+} from 'electron';
 import { messageOf } from '../shared/errors.ts';
 import { startShell } from './shell/app.ts';
+import { HIDDEN_SWITCH } from './shell/autostart.ts';
 import { findNode } from './shell/own-node.ts';
+import { makeRealDesk } from './shell/real-desk.ts';
 import { choiceFrom, realParts } from './shell/real-source.ts';
 import { connectRuntime } from './shell/runtime-source.ts';
 
@@ -29,6 +45,26 @@ startShell({
     const choice = choiceFrom(process.argv.slice(1));
     return choice.ok ? connectRuntime(realParts, choice.value) : choice;
   },
+  makeDesk: (host) =>
+    makeRealDesk(
+      {
+        electron: {
+          createTray: (image) => new Tray(image),
+          createNotification: (options) => new Notification(options),
+          menu: Menu,
+          clipboard,
+          dialog,
+          powerMonitor,
+          powerSaveBlocker,
+          loginItems: app,
+        },
+        iconDir: join(import.meta.dirname, '..', 'icons'),
+        electronPath: app.getPath('exe'),
+        appPath: app.isPackaged ? null : app.getAppPath(),
+      },
+      host,
+    ),
+  hidden: process.argv.includes(HIDDEN_SWITCH),
   // Beside the bundle this file is part of.
   pageDir: join(import.meta.dirname, '..', 'renderer'),
   preloadPath: join(import.meta.dirname, '..', 'preload.cjs'),

@@ -1,27 +1,39 @@
 /**
- * The desktop app around a runtime: one instance, one window, nothing of its own.
+ * The desktop app around a runtime: one instance, one window, a tray, nothing of its own.
  *
  *   start ──another instance has the lock──► quit, and that one shows its window
  *     │
- *   ready ──► runtime (own or found) ──► window ──closed──► quit ──► runtime ends if it is ours ──► exit
+ *   ready ──► runtime (own or found) ──► tray, window ──quit──► runtime ends if it is ours ──► exit
  *                │ refused
  *                └──► told in a box ──► exit 1
  *
  * When a runtime that was attached to is lost, the window is opened to say so: nothing guards then.
- *
- * Until there is a tray, closing the window quits: an app that nobody can see or end is no guard.
+ * Where no tray shows the app, closing the window quits: one that nobody can see or end is no guard.
  */
 
-import { messageOf, type Result } from '../../shared/errors.ts';
-import type { ElectronParts, ShellWindow } from './electron-parts.ts';
+import type { Result } from '../../shared/errors.ts';
+import { HIDDEN_SWITCH } from './autostart.ts';
+import type { Desk, DeskWindow } from './desk.ts';
+import type { ElectronParts } from './electron-parts.ts';
 import { fenceContents, fenceSession } from './fence.ts';
 import { serveIpc } from './ipc.ts';
-import { answerPageRequest, PAGE_SCHEME, PAGE_URL } from './protocol.ts';
+import { answerPageRequest, PAGE_SCHEME } from './protocol.ts';
 import type { RuntimeSource } from './runtime-source.ts';
+import { PageWindow } from './window.ts';
+
+export interface DeskHost {
+  readonly source: RuntimeSource;
+  readonly window: DeskWindow;
+  quit(): void;
+}
 
 export interface ShellOptions {
   readonly electron: ElectronParts;
   connect(): Promise<Result<RuntimeSource>>;
+  /** The tray and what goes with it; absent: the window alone. */
+  makeDesk?(host: DeskHost): Promise<Pick<Desk, 'start' | 'onClose' | 'hidden' | 'windowShown' | 'stop'>>;
+  /** Started by the session: the window stays away where the tray shows the app. */
+  readonly hidden?: boolean;
   /** The built page. */
   readonly pageDir: string;
   /** The built preload; absolute. */
@@ -52,65 +64,42 @@ export async function startShell(options: ShellOptions): Promise<void> {
   electron.protocol.registerSchemesAsPrivileged([PAGE_SCHEME]);
 
   let source: RuntimeSource | null = null;
-  let window: ShellWindow | null = null;
+  let desk: Awaited<ReturnType<NonNullable<ShellOptions['makeDesk']>>> | null = null;
   let ending = false;
+  const onClose = (): 'hide' | 'quit' | 'minimize' => desk?.onClose() ?? 'quit';
+  const window: PageWindow = new PageWindow({
+    electron,
+    preloadPath: options.preloadPath,
+    partition: PARTITION,
+    title: TITLE,
+    mayOpen: () => source !== null && !ending,
+    onClose,
+    onGone: () => {
+      ipc.unwatch();
+      if (!ending && onClose() === 'hide') desk?.hidden();
+    },
+    onFront: () => desk?.windowShown(),
+  });
   const ipc = serveIpc({
     ipcMain: electron.ipcMain,
     source: () => source,
-    contents: () => window?.webContents ?? null,
+    contents: () => window.contents,
   });
-
-  const openWindow = async (): Promise<void> => {
-    if (source === null || ending) return;
-    const opened = electron.createWindow({
-      title: TITLE,
-      width: 1100,
-      height: 720,
-      minWidth: 360,
-      minHeight: 320,
-      show: false,
-      webPreferences: {
-        partition: PARTITION,
-        preload: options.preloadPath,
-        sandbox: true,
-        contextIsolation: true,
-        nodeIntegration: false,
-        webviewTag: false,
-        spellcheck: false,
-      },
-    });
-    window = opened;
-    opened.once('ready-to-show', () => opened.show());
-    // A hidden window would keep a renderer and its memory; the page needs none to be opened again.
-    opened.on('closed', () => {
-      if (window !== opened) return;
-      window = null;
-      ipc.unwatch();
-    });
-    try {
-      await opened.loadURL(PAGE_URL);
-    } catch (error) {
-      if (!ending) electron.dialog.showErrorBox(TITLE, `The page could not be opened: ${messageOf(error)}`);
-    }
-  };
-  const showWindow = (): void => {
-    if (window === null) {
-      void openWindow();
-      return;
-    }
-    if (window.isMinimized()) window.restore();
-    window.show();
-    window.focus();
-  };
+  const showWindow = (): void => void window.open({ kind: 'home' });
 
   app.on('web-contents-created', (_event, contents) => {
     fenceContents(contents, (address) => void electron.shell.openExternal(address));
   });
-  app.on('second-instance', showWindow);
-  app.on('window-all-closed', () => app.quit());
+  app.on('second-instance', (_event, argv) => {
+    if (!argv.includes(HIDDEN_SWITCH)) showWindow();
+  });
+  app.on('window-all-closed', () => {
+    if (onClose() !== 'hide') app.quit();
+  });
   app.on('will-quit', (event) => {
     if (ending) return;
     ending = true;
+    desk?.stop();
     if (source === null) return;
     // Electron does not wait for promises: the quit is taken back, and made good once all has ended.
     event.preventDefault();
@@ -141,7 +130,20 @@ export async function startShell(options: ShellOptions): Promise<void> {
     clearTimeout(lostTimer);
     if (link.kind === 'lost') lostTimer = setTimeout(showWindow, options.lostLimitMs ?? LOST_LIMIT_MS);
   });
-  await openWindow();
+  desk =
+    (await options.makeDesk?.({
+      source,
+      window: {
+        open: (place) => void window.open(place),
+        isOpen: () => window.isOpen(),
+        isInFront: () => window.isInFront(),
+      },
+      quit: () => app.quit(),
+    })) ?? null;
+  // A tray that shows itself late must not keep the window waiting.
+  const shown = desk?.start();
+  if (options.hidden === true && shown !== undefined) await shown;
+  else await window.open({ kind: 'home' });
 }
 
 /** False when it failed, or took longer. */

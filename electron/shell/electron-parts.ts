@@ -28,7 +28,16 @@ export type ShellApp = Pick<
 
 export type ShellWindow = Pick<
   BrowserWindow,
-  'loadURL' | 'show' | 'focus' | 'isMinimized' | 'restore' | 'once' | 'on' | 'destroy'
+  | 'loadURL'
+  | 'show'
+  | 'focus'
+  | 'isFocused'
+  | 'isMinimized'
+  | 'minimize'
+  | 'restore'
+  | 'once'
+  | 'on'
+  | 'destroy'
 > & { readonly webContents: IpcContents };
 
 export interface ElectronParts {

@@ -24,6 +24,8 @@ export interface RuntimeSource {
   onLink(listener: (link: LinkState) => void): () => void;
   /** Hosts one here, or takes one that has come up meanwhile. Done at once when there is one. */
   host(): Promise<Result<CommandDone>>;
+  /** Where it listens, `http://127.0.0.1:7781`; null while the link is lost. */
+  url(): string | null;
   /** An address that lets a browser in once. */
   openUrl(): Promise<Result<string>>;
   /** Ends the runtime if it is ours; else only stops watching it. */
@@ -153,6 +155,7 @@ function createSource(
       });
       return hosting;
     },
+    url: () => (behind.kind === 'lost' ? null : behind.runtime.url),
     async openUrl() {
       if (behind.kind === 'own') return ok(behind.runtime.openUrl);
       // Looked for anew each time: a runtime that was restarted has another address and another token.

@@ -99,6 +99,7 @@ export class FakeWindow extends EventEmitter {
   readonly loaded: string[] = [];
   readonly calls: string[] = [];
   minimized = false;
+  focused = false;
   loadFails = false;
   constructor(options: BrowserWindowConstructorOptions) {
     super();
@@ -111,6 +112,10 @@ export class FakeWindow extends EventEmitter {
   }
   isMinimized(): boolean {
     return this.minimized;
+  }
+  minimize(): void {
+    this.calls.push('minimize');
+    this.minimized = true;
   }
   restore(): void {
     this.calls.push('restore');
@@ -244,6 +249,9 @@ export function createFakeElectron(options: { readonly lock?: boolean } = {}): F
       return contents;
     },
     closeWindow: () => {
+      const event = fakeEvent();
+      windows.at(-1)?.emit('close', event);
+      if (event.prevented) return;
       windows.at(-1)?.destroy();
       events.emit('window-all-closed');
     },
@@ -263,7 +271,9 @@ function asShellWindow(window: FakeWindow): ShellWindow {
     loadURL: (url) => window.loadURL(url),
     show: () => window.show(),
     focus: () => window.focus(),
+    isFocused: () => window.focused,
     isMinimized: () => window.isMinimized(),
+    minimize: () => window.minimize(),
     restore: () => window.restore(),
     destroy: () => window.destroy(),
   };

@@ -49,7 +49,7 @@ describe('shell: one instance', () => {
     if (window === undefined) throw new Error('a window is open');
     window.minimized = true;
     window.calls.splice(0);
-    electron.emit('second-instance');
+    electron.emit('second-instance', {}, []);
     expect(window.calls).toEqual(['restore', 'show', 'focus']);
     expect(electron.windows).toHaveLength(1);
   });
@@ -195,7 +195,7 @@ describe('shell: its end', () => {
   it('opens the page anew when it was closed while another instance asked', async () => {
     const electron = await started(async () => ok(fakeSource()));
     electron.windows[0]?.destroy();
-    electron.emit('second-instance');
+    electron.emit('second-instance', {}, []);
     await settled();
     expect(electron.windows.map((window) => window.loaded)).toEqual([[PAGE_URL], [PAGE_URL]]);
   });

@@ -11,7 +11,8 @@ export interface FakeRuntime extends RuntimeApi {
   readonly commands: Command[];
   readonly queries: EventQuery[];
   publish(change: Partial<LandlordState>): void;
-  append(event: Partial<NewEvent>): LandlordEvent;
+  /** `at` is one of a row of made-up times unless it is given. */
+  append(event: Partial<NewEvent> & { readonly at?: string }): LandlordEvent;
   /** As retention does. */
   forgetEventsBefore(id: number): void;
   /** What `command` answers; default: done. */
@@ -68,7 +69,7 @@ export function createFakeRuntime(initial: LandlordState = sampleState()): FakeR
         numbers: {},
         ...event,
         id: nextId,
-        at: new Date(Date.UTC(2026, 2, 4, 9, 0, nextId % 60)).toISOString(),
+        at: event.at ?? new Date(Date.UTC(2026, 2, 4, 9, 0, nextId % 60)).toISOString(),
       };
       nextId += 1;
       log.push(full);

@@ -42,6 +42,7 @@ export function createFakeSource(runtime: FakeRuntime = createFakeRuntime()): Fa
       source.hosts += 1;
       return source.onHost();
     },
+    url: () => (link.kind === 'lost' ? null : 'http://127.0.0.1:7781'),
     openUrl: async () => ok('http://127.0.0.1:7781/?key=1'),
     stop() {
       source.stops += 1;
