@@ -98,23 +98,35 @@ export function resolveSize(size: Size, totalBytes: number | null): number | nul
   return totalBytes === null ? null : Math.floor(size.share * totalBytes);
 }
 
+/** Less than this is no room for a desktop to breathe in (design §1). */
+export const LEAST_FLOOR_BYTES = 512 * MIB;
+
 /**
  * The floor of a device in bytes, as design §1 has it: 12.5 % of total, at most 4 GB, at least
  * 512 MiB; the hard floor is half of it unless set. `learnedBytes` is what `auto` uses once known.
+ * With `mode: share` the amount is the desktop's whole share, so what it already uses
+ * (`desktopBytes`; null: unknown, then nothing is taken off) need not be free as well.
  */
 export function resolveFloor(
   floor: FloorSettings,
   totalBytes: number | null,
   learnedBytes: number | null,
+  desktopBytes: number | null = null,
 ): { readonly floorBytes: number | null; readonly hardFloorBytes: number | null } {
   const builtIn =
-    totalBytes === null ? null : Math.max(512 * MIB, Math.min(4_000_000_000, Math.floor(totalBytes / 8)));
-  const keep =
+    totalBytes === null
+      ? null
+      : Math.max(LEAST_FLOOR_BYTES, Math.min(4_000_000_000, Math.floor(totalBytes / 8)));
+  const whole =
     floor.keep === null
       ? builtIn
       : floor.keep === 'auto'
         ? (learnedBytes ?? builtIn)
         : resolveSize(floor.keep, totalBytes);
+  const keep =
+    whole !== null && floor.mode === 'share' && desktopBytes !== null
+      ? Math.max(Math.min(whole, LEAST_FLOOR_BYTES), whole - desktopBytes)
+      : whole;
   const hard = floor.hard === null ? null : resolveSize(floor.hard, totalBytes);
   const hardBytes = hard ?? (keep === null ? null : Math.floor(keep / 2));
   return {

@@ -14,6 +14,7 @@ import type { Fleet } from './loop/fleet.ts';
 import type { Intents } from './loop/intents.ts';
 import type { Journal } from './loop/journal.ts';
 import type { LaneBook } from './loop/lanes.ts';
+import type { LearnedFloors } from './loop/learned-floors.ts';
 import type { LoadWatch } from './loop/load-watch.ts';
 import { Models } from './loop/models.ts';
 import { eventOf, gaveNothing } from './loop/outcome-events.ts';
@@ -34,6 +35,7 @@ export interface ControlLoopOptions {
   readonly intents: Intents;
   readonly tenants: TenantBook;
   readonly lanes: LaneBook;
+  readonly floors: LearnedFloors;
   readonly loads: LoadWatch;
   readonly effects: Effects;
   readonly settings: Settings;
@@ -226,7 +228,7 @@ export class ControlLoop {
   }
 
   #look(): void {
-    const { clock, ledger, fleet, journal, loads } = this.#options;
+    const { clock, ledger, fleet, journal, loads, floors, tenants } = this.#options;
     const nowMs = clock.monotonicMs();
     if (this.#wakeWatch.look())
       journal.tell({
@@ -236,7 +238,13 @@ export class ControlLoop {
       });
     this.#expireWishes(clock.epochMs());
     for (const sample of this.sight.devices()) {
-      ledger.setLimits(sample.id, limitsOf(this.#settings, sample, null));
+      ledger.setLimits(
+        sample.id,
+        limitsOf(this.#settings, sample, this.sight.devices(), {
+          learnedBytes: floors.learned(sample.id),
+          desktopBytes: tenants.desktopBytes(sample.id),
+        }),
+      );
       ledger.reconcile(sample.id, {
         driverFreeBytes: sample.error === null ? sample.freeBytes : null,
         hostAvailableBytes: sample.hostAvailableBytes,

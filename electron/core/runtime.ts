@@ -20,6 +20,7 @@ import { durableForecaster } from './loop/forecaster.ts';
 import { Intents } from './loop/intents.ts';
 import { Journal, type SystemLog } from './loop/journal.ts';
 import { LaneBook } from './loop/lanes.ts';
+import { LearnedFloors } from './loop/learned-floors.ts';
 import type { CommandContext } from './loop/load-command.ts';
 import { LoadWatch } from './loop/load-watch.ts';
 import { Publisher } from './loop/publisher.ts';
@@ -66,6 +67,7 @@ export interface Runtime extends RuntimeApi {
 const NO_SYSTEM_LOG: SystemLog = { write: () => {}, flush: async () => {} };
 const DISCOVER_EVERY_MS = 30_000;
 const RECORD_EVERY_MS = 10_000;
+const LEARN_EVERY_MS = 600_000;
 const PAGE_DIR = new URL('../../out/renderer', import.meta.url).pathname;
 
 /**
@@ -179,6 +181,7 @@ async function assemble(
   const ledger = new Ledger();
   const tenants = new TenantBook();
   const lanes = new LaneBook();
+  const floors = new LearnedFloors(store);
   let sampler = newSampler(settings, clock, paths);
   const fleet = new Fleet(
     (setting) => makeBackend(setting, clock, env, () => sampler),
@@ -194,6 +197,7 @@ async function assemble(
     intents,
     tenants,
     lanes,
+    floors,
     loads,
     settings,
     wishes: await readWishes(store),
@@ -254,6 +258,15 @@ async function assemble(
   await watchBackends();
   void discover();
   const discoverTimer = setInterval(() => void discover(), DISCOVER_EVERY_MS);
+  const learn = (): void => {
+    if (!learnsFloor(loop.settings)) return;
+    void floors.learn(
+      loop.sight.devices().map((device) => device.id),
+      clock.epochMs(),
+    );
+  };
+  const firstLearnTimer = setTimeout(learn, RECORD_EVERY_MS);
+  const learnTimer = setInterval(learn, LEARN_EVERY_MS);
   const recordTimer = setInterval(() => tenants.record(loop.sight, store, clock.epochMs()), RECORD_EVERY_MS);
 
   const stopping = new AbortController();
@@ -278,6 +291,8 @@ async function assemble(
       stopping.abort();
       clearInterval(discoverTimer);
       clearInterval(recordTimer);
+      clearInterval(learnTimer);
+      clearTimeout(firstLearnTimer);
       loop.stop();
       await settingsFile.stop();
       await Promise.all([fleet.stop(), sampler.stop()]);
@@ -285,6 +300,11 @@ async function assemble(
       await store.close();
     },
   };
+}
+
+function learnsFloor(settings: Settings): boolean {
+  const floors = [settings.floor, ...(settings.devices ?? []).map((device) => device.floor)];
+  return floors.some((floor) => floor?.keep === 'auto');
 }
 
 function newSampler(settings: Settings, clock: Clock, paths: LandlordPaths): ChildSampler {

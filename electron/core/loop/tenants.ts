@@ -56,6 +56,12 @@ export class TenantBook {
     return this.#tenants;
   }
 
+  /** What the desktop holds of a device; null: unknown. */
+  desktopBytes(deviceId: string): number | null {
+    const desktop = this.#tenants.find((tenant) => tenant.kind === 'desktop' && tenant.deviceId === deviceId);
+    return desktop?.measuredBytes ?? null;
+  }
+
   /** `firefox grew by 0.9 GB`; null: nobody stands out. */
   whoGrew(deviceId: string): string | null {
     const memory = this.#growth.get(deviceId);

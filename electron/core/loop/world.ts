@@ -1,4 +1,4 @@
-import { resolveFloor, resolveSize, type Settings } from '../../../shared/settings.ts';
+import { type FloorSettings, resolveFloor, resolveSize, type Settings } from '../../../shared/settings.ts';
 import { type DeviceSample, isStale } from '../devices/sample.ts';
 import type { GuardDevice, GuardModel, GuardPolicy, GuardWorld } from '../guards/world.ts';
 import type { DeviceBook, DeviceLimits } from '../ledger/booking.ts';
@@ -19,22 +19,38 @@ export function policyOf(settings: Settings): GuardPolicy {
   };
 }
 
+export interface FloorFacts {
+  /** What `floor: auto` has learned of this device; null: not enough yet. */
+  readonly learnedBytes: number | null;
+  /** What the desktop holds of it now; null: unknown. */
+  readonly desktopBytes: number | null;
+}
+
 /** Cap and floors of one device under the settings; null where its total is unknown. */
 export function limitsOf(
   settings: Settings,
   sample: DeviceSample,
-  learnedFloorBytes: number | null,
+  devices: readonly DeviceSample[],
+  facts: FloorFacts,
 ): DeviceLimits {
-  const own = settings.devices?.find(
-    (device) =>
-      ('path' in device && sample.id === device.path) ||
-      (device.kind === sample.kind && device.floor !== undefined),
-  )?.floor;
+  const own = ownFloor(settings, sample, devices);
   return {
     totalBytes: sample.totalBytes,
     capBytes: resolveSize(settings.cap, sample.totalBytes),
-    ...resolveFloor(own ?? settings.floor, sample.totalBytes, learnedFloorBytes),
+    ...resolveFloor(own ?? settings.floor, sample.totalBytes, facts.learnedBytes, facts.desktopBytes),
   };
+}
+
+/** Devices of the config are read in its order, so the nth of a kind there is the nth of that kind here. */
+function ownFloor(
+  settings: Settings,
+  sample: DeviceSample,
+  devices: readonly DeviceSample[],
+): FloorSettings | undefined {
+  const nth = devices
+    .filter((device) => device.kind === sample.kind)
+    .findIndex((one) => one.id === sample.id);
+  return settings.devices?.filter((setting) => setting.kind === sample.kind)[nth]?.floor;
 }
 
 export function guardDevice(
