@@ -9,7 +9,7 @@ import { decide } from './guards/decide.ts';
 import { emptyMemory, noteFreedNothing } from './guards/memory.ts';
 import type { Decision, DeviceVerdict, GuardMemory, GuardWorld } from './guards/world.ts';
 import type { Ledger } from './ledger/ledger.ts';
-import { bookingId, bookModel } from './loop/book-keeping.ts';
+import { bookDevices, bookingId, bookModel } from './loop/book-keeping.ts';
 import type { Fleet } from './loop/fleet.ts';
 import type { Intents } from './loop/intents.ts';
 import type { Journal } from './loop/journal.ts';
@@ -25,7 +25,7 @@ import type { TenantBook } from './loop/tenants.ts';
 import { Waiters } from './loop/waiters.ts';
 import { WakeWatch } from './loop/wake-watch.ts';
 import type { Wishes } from './loop/wishes.ts';
-import { guardDevice, guardModel, guardWorld, limitsOf } from './loop/world.ts';
+import { guardDevice, guardModel, guardWorld } from './loop/world.ts';
 
 export interface ControlLoopOptions {
   readonly clock: Clock;
@@ -237,23 +237,10 @@ export class ControlLoop {
         numbers: { suspendedMs: Math.round(this.#wakeWatch.suspendedMs) },
       });
     this.#expireWishes(clock.epochMs());
-    for (const sample of this.sight.devices()) {
-      ledger.setLimits(
-        sample.id,
-        limitsOf(this.#settings, sample, this.sight.devices(), {
-          learnedBytes: floors.learned(sample.id),
-          desktopBytes: tenants.desktopBytes(sample.id),
-        }),
-      );
-      ledger.reconcile(sample.id, {
-        driverFreeBytes: sample.error === null ? sample.freeBytes : null,
-        hostAvailableBytes: sample.hostAvailableBytes,
-        totalBytes: sample.totalBytes,
-        unified: sample.memory !== 'discrete',
-        sampledAtMs: sample.takenAtMs,
-        validForMs: 3 * sample.periodMs,
-      });
-    }
+    bookDevices(ledger, this.#settings, this.sight.devices(), (deviceId) => ({
+      learnedBytes: floors.learned(deviceId),
+      desktopBytes: tenants.desktopBytes(deviceId),
+    }));
     for (const { setting, snapshot } of fleet.list()) {
       for (const event of backendEvents(this.#toldBackends.get(snapshot.name), snapshot, setting.found))
         journal.tell(event);

@@ -1,11 +1,34 @@
+import type { Settings } from '../../../shared/settings.ts';
+import type { DeviceSample } from '../devices/sample.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { holdsMemory, type ModelView } from './model-view.ts';
+import { type FloorFacts, limitsOf } from './world.ts';
 
 /**
  * A sleeping model's process lives on with its device context: 150–460 MB under CUDA, about 400
  * under HIP (field measurements; llama.cpp issue 25570). Small, but not nothing.
  */
 export const SLEEPING_BYTES = 400_000_000;
+
+/** Limits and the last reading of every device (rule 3). A failed reading is unknown, never the last good one. */
+export function bookDevices(
+  ledger: Ledger,
+  settings: Settings,
+  devices: readonly DeviceSample[],
+  facts: (deviceId: string) => FloorFacts,
+): void {
+  for (const sample of devices) {
+    ledger.setLimits(sample.id, limitsOf(settings, sample, devices, facts(sample.id)));
+    ledger.reconcile(sample.id, {
+      driverFreeBytes: sample.error === null ? sample.freeBytes : null,
+      hostAvailableBytes: sample.hostAvailableBytes,
+      totalBytes: sample.totalBytes,
+      unified: sample.memory !== 'discrete',
+      sampledAtMs: sample.takenAtMs,
+      validForMs: 3 * sample.periodMs,
+    });
+  }
+}
 
 export function bookingId(modelId: string): string {
   return `model:${modelId}`;
