@@ -1,4 +1,3 @@
-import { afterIo } from '../after-io.ts';
 import type { Clock } from '../clock.ts';
 import type { ServerQuery } from '../process/identity.ts';
 import type { ServerInspector } from '../process/proof.ts';
@@ -17,6 +16,9 @@ export interface LlamaCppTimings extends WatchTimings {
   readonly tickMs: number;
   readonly metricsTimeoutMs: number;
 }
+
+/** What a guard asks for because of an event goes first; this is needed by the end of a race's grace. */
+const ASK_AFTER_MS = 25;
 
 const DEFAULT_TIMINGS: LlamaCppTimings = {
   resyncMs: 30_000,
@@ -61,6 +63,19 @@ export function llamaCppBackend(options: {
 
   const isSingle = (): boolean => link.props?.role === 'single';
 
+  let asking: NodeJS.Timeout | null = null;
+  let asksList = false;
+  /** Looks for processes, and reads the list where it is wanted, once for all that happens in a row. */
+  const askSoon = (wantsList: boolean): void => {
+    asksList ||= wantsList;
+    asking ??= setTimeout(() => {
+      asking = null;
+      if (asksList) void watch.refresh();
+      asksList = false;
+      children.poke();
+    }, ASK_AFTER_MS);
+  };
+
   const apply = (input: RouterInput): void => {
     const step = reduce(models, input);
     models = step.state;
@@ -69,15 +84,9 @@ export function llamaCppBackend(options: {
     // An event names no port: the list has it. Its process is looked for as soon as there is one.
     const lacksPort = (model: TrackedModel): boolean =>
       model.port === null && (model.status === 'loading' || model.status === 'loaded');
-    const wantsList = input.type === 'status' && !isSingle() && [...models.values()].some(lacksPort);
     if (step.changes.some((change) => change.what === 'loading')) children.loading();
-    const wantsProof = input.type === 'list' || step.changes.length > 0;
-    if (!wantsList && !wantsProof) return;
-    // What a guard asks for because of this comes first.
-    afterIo(() => {
-      if (wantsList) void watch.refresh();
-      if (wantsProof) children.poke();
-    });
+    const wantsList = input.type === 'status' && !isSingle() && [...models.values()].some(lacksPort);
+    if (input.type === 'list' || step.changes.length > 0 || wantsList) askSoon(wantsList);
   };
 
   const watch = routerWatch({
@@ -146,6 +155,7 @@ export function llamaCppBackend(options: {
     },
     async stop() {
       listener = null;
+      if (asking !== null) clearTimeout(asking);
       await Promise.all([watch.stop(), children.stop()]);
       http.close();
     },

@@ -336,6 +336,23 @@ describe('asking a model whether it works', () => {
 });
 
 describe('processes', () => {
+  it('of a model that has just been loaded are of unknown business, however fast it was and whatever it did before', async () => {
+    const server = await fake();
+    list(server, entry('a', 'unloaded'));
+    const { backend } = watch(server);
+    await until(() => server.streams() === 1, 5_000, 'the stream');
+    await until(() => backend.snapshot().models[0]?.busy === false, 5_000, 'at rest');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const seen: unknown[] = [];
+    backend.start((change) => {
+      if (change.what === 'loaded') seen.push(backend.snapshot().models[0]?.busy);
+    });
+    server.send({ model: 'a', event: 'model_status', data: { status: 'loading' } });
+    server.send({ model: 'a', event: 'status_change', data: { status: 'loaded' } });
+    await until(() => seen.length > 0, 5_000, 'loaded');
+    expect(seen).toEqual([null]);
+  });
+
   it('proves the child, tells busy by its CPU time, and asks the list when it is gone', async () => {
     const server = await fake();
     list(server, entry('a', 'loaded', ['--port', '40001']));
