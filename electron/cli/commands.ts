@@ -179,6 +179,19 @@ export const COMMANDS: readonly CommandInfo[] = [
     load: async () => (await import('./run-doctor.ts')).runDoctor,
   },
   {
+    name: 'service',
+    usage: 'service install|uninstall [--config F] [--port N] [--state-dir D] [--dry-run]',
+    summary: 'run it as a service that starts with your session',
+    help: [
+      'install     writes a systemd user unit for `landlord serve` with these options, and starts it',
+      'uninstall   stops it and removes the unit',
+      '--dry-run   only say what would be written and run',
+    ],
+    options: { ...WHERE, config: { type: 'string' }, 'dry-run': { type: 'boolean' } },
+    argumentCount: 1,
+    load: async () => (await import('./run-service.ts')).runService,
+  },
+  {
     name: 'open',
     usage: 'open',
     summary: 'print an address that opens the page once',
