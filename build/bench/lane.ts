@@ -58,7 +58,9 @@ export async function benchLane(): Promise<BenchReport> {
   try {
     const lock = join(folder, 'bare.lock');
     writeFileSync(lock, '');
-    const notes: string[] = [];
+    const notes = [
+      'A lane keeps its file open between turns, and each turn proves that it is the file at its path; the others open it each time.',
+    ];
     const contenders = [
       ...bareFlock(folder, lock, notes),
       ...ourLane(folder),

@@ -1,9 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { acquireTurn } from '../../electron/core/gate/acquire.ts';
 import { inspectLane } from '../../electron/core/gate/inspect.ts';
 import { laneFiles } from '../../electron/core/gate/lane-files.ts';
 import {
+  gateIn,
   LANE_8080,
   NODE,
   nodeHolder,
@@ -69,6 +71,11 @@ describe('processes that wait for one lane', () => {
       await third?.end();
       await fourth?.end();
       expect(lines(log)).toEqual(['held third', 'held fourth']);
+      // Nor does a newcomer that would not wait: the lane is free, and stays so.
+      {
+        using newcomer = await acquireTurn(gateIn(folder.path).gate, URL_8080, { session: 'newcomer' });
+        expect(newcomer.kind).toBe('held');
+      }
       stopped?.child.kill('SIGCONT');
       await stopped?.end();
       expect(lines(log).at(-1)).toBe('held stopped');

@@ -40,7 +40,7 @@ function gate(): Gate {
   return shared;
 }
 
-/** Takes the lane of a backend if it is free now. A lone `using` is enough to release it. */
+/** Takes the lane of a backend if it is free now and nobody comes before. A lone `using` is enough to release it. */
 export function tryTurn(backendUrl: string | null | undefined, options: TurnOptions = {}): Turn {
   return gate().tryTurn(backendUrl, options);
 }

@@ -60,11 +60,8 @@ function takeLane(lane: LaneFiles, request: LanesRequest): LaneTake {
   if (request.place !== null && isBehind(lane, request.place, request.locker)) {
     return { kind: 'busy', lane, queued: true };
   }
-  const { width, garbage } = readWidth(lane);
-  if (garbage) {
-    const message = `${lane.width} holds no number from 1 to 256, so this lane is one turn wide; write one or remove it.`;
-    request.report({ reason: 'width_garbage', lane: lane.name, path: lane.width, message, errno: null });
-  }
+  // How wide it is matters only once the first slot is taken: one more file that most turns need not ask for.
+  let width = 1;
   for (let index = 0; index < width; index += 1) {
     const take = takeSlot(slotFiles(lane, index).lock, request.modes, request.locker);
     if (take.kind === 'taken') return { kind: 'taken', slot: { lane, index, lock: take.slot } };
@@ -76,6 +73,16 @@ function takeLane(lane: LaneFiles, request: LanesRequest): LaneTake {
         report: { lane: lane.name, path: slotFiles(lane, index).lock, message, errno },
       };
     }
+    if (index === 0) width = widthOf(lane, request);
   }
   return { kind: 'busy', lane, queued: false };
+}
+
+function widthOf(lane: LaneFiles, request: LanesRequest): number {
+  const { width, garbage } = readWidth(lane);
+  if (garbage) {
+    const message = `${lane.width} holds no number from 1 to 256, so this lane is one turn wide; write one or remove it.`;
+    request.report({ reason: 'width_garbage', lane: lane.name, path: lane.width, message, errno: null });
+  }
+  return width;
 }
