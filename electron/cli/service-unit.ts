@@ -30,9 +30,7 @@ Type=exec
 ExecStart=${[launcher, 'serve', ...args].map(quoted).join(' ')}
 # While the desktop app hosts a runtime this one can not start; it takes over when the app is gone.
 Restart=on-failure
-RestartSec=5
-RestartSteps=4
-RestartMaxDelaySec=60
+RestartSec=15
 TimeoutStopSec=20
 # One of its children that the kernel ends for memory is started anew; that is no reason to stop.
 OOMPolicy=continue

@@ -116,9 +116,12 @@ describe('service unit', () => {
     const { spawnSync } = await import('node:child_process');
     const file = join(folder, 'vram-landlord.service');
     writeFileSync(file, unitText({ launcher: '/bin/true', args: ['--state-dir', folder] }));
-    const checked = spawnSync('systemd-analyze', ['--user', 'verify', file], { encoding: 'utf8' });
+    const checked = spawnSync('systemd-analyze', ['--user', 'verify', file], {
+      encoding: 'utf8',
+      env: { ...process.env, XDG_RUNTIME_DIR: folder },
+    });
     // Without it there is nothing to ask; its text is then checked for its sections alone.
-    if (checked.error === undefined) expect(checked.stderr).not.toMatch(/Unknown|Invalid|Failed to parse/);
+    if (checked.error === undefined) expect(checked.stderr).toBe('');
     expect(readFileSync(file, 'utf8').match(/^\[\w+\]$/gm)).toEqual(['[Unit]', '[Service]', '[Install]']);
   });
 });
