@@ -18,6 +18,11 @@ const PARTS: readonly Part[] = [
     about: 'taking and releasing a lane, beside other file locks',
     load: async () => (await import('./bench/lane.ts')).benchLane,
   },
+  {
+    name: 'watch',
+    about: 'one step of the control loop when nothing happens',
+    load: async () => (await import('./bench/watch.ts')).benchWatch,
+  },
 ];
 
 const { values } = parseArgs({
