@@ -1,6 +1,8 @@
 import { stat } from 'node:fs/promises';
 import type { Settings } from '../../../shared/settings.ts';
+import { buildOf } from '../backends/server-props.ts';
 import type { EventStore } from '../events/event-store.ts';
+import { type FootprintSource, footprintsInChild } from '../ledger/footprint/footprint-source.ts';
 import { type FileSizes, learn, type MeasuredFootprint, predict } from '../ledger/prediction.ts';
 import type { Forecaster } from './load-watch.ts';
 import type { ModelView } from './model-view.ts';
@@ -18,11 +20,12 @@ const diskSizes: FileSizes = {
   },
 };
 
-/** Predictions from what was measured before, the operator's figures and weight files; measurements are kept. */
+/** Predictions from what was measured before, the operator's figures, the files' headers and their sizes; measurements are kept. */
 export async function durableForecaster(
   store: EventStore,
   settings: () => Settings,
   files: FileSizes = diskSizes,
+  footprints: FootprintSource = footprintsInChild(process.execPath),
 ): Promise<Forecaster> {
   let measured = parseMeasured(await store.get(KEY));
   const request = (view: ModelView) => ({
@@ -31,7 +34,14 @@ export async function durableForecaster(
     modelPath: view.observed.modelPath,
   });
   return {
-    predict: (view) => predict(request(view), measured, settings().footprints, files),
+    predict: (view, place) =>
+      predict(
+        { ...request(view), ...place, build: buildOf(view.backendVersion ?? null) },
+        measured,
+        settings().footprints,
+        files,
+        footprints,
+      ),
     learn(view, bytes) {
       measured = learn(measured, request(view), bytes);
       void store.set(KEY, measured);

@@ -76,7 +76,7 @@ export class LaneBook {
       keep(
         this.#bypass,
         state.backend,
-        { atMs: nowMs, backendBusy: busyOf(mine), laneHeld: state.held },
+        { atMs: nowMs, backendBusy: busyOf(mine), laneHeld: anyHeld(state) },
         nowMs,
       );
       const readings = this.#bypass.get(state.backend) ?? [];
@@ -120,6 +120,11 @@ export class LaneBook {
       ...(finding.session === null ? {} : { session: finding.session }),
     });
   }
+}
+
+/** `held` speaks of every slot of a wide lane; a single turn in it is one too. */
+function anyHeld(lane: LaneState): boolean | null {
+  return lane.holders.length > 0 ? true : lane.held;
 }
 
 /** Whether a backend generates: unknown unless every loaded model of it tells. */

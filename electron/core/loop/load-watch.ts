@@ -1,4 +1,6 @@
 import type { ModelStatus } from '../../../shared/state.ts';
+import type { DeviceSample } from '../devices/sample.ts';
+import type { DeviceKind } from '../ledger/footprint/overhead.ts';
 import { type LoadMeasurement, measureStep } from './measure.ts';
 import { holdsMemory, type ModelView } from './model-view.ts';
 import type { Models } from './models.ts';
@@ -6,14 +8,31 @@ import type { Sight } from './sight.ts';
 
 export interface Forecast {
   readonly bytes: number;
-  /** `measured before`, `your figure`, `weights only`. */
+  /** `measured before`, `your figure`, `estimate`, `weights only`. */
   readonly source: string;
 }
+
+/** What is known of the device that a model will be on. */
+export interface DevicePlace {
+  readonly deviceKind: DeviceKind | null;
+  readonly deviceTotalBytes: number | null;
+}
+
+/** What each kind of device is to an estimate; on unified memory a model still has buffers of its own. */
+const KINDS: Readonly<Record<DeviceSample['kind'], DeviceKind>> = {
+  nvidia: 'cuda',
+  amdgpu: 'hip',
+  intel: 'vulkan',
+  nouveau: 'vulkan',
+  unified: 'vulkan',
+  system: 'cpu',
+  simulated: 'cpu',
+};
 
 /** Where predictions come from and measurements go to. */
 export interface Forecaster {
   /** null: nobody can say. */
-  predict(view: ModelView): Promise<Forecast | null>;
+  predict(view: ModelView, place: DevicePlace): Promise<Forecast | null>;
   /** A settled measurement of a loaded model, for the next prediction of the same model and flags. */
   learn(view: ModelView, bytes: number): void;
 }
@@ -30,6 +49,7 @@ export class LoadWatch {
   readonly #asked = new Map<string, string>();
   readonly #measuring = new Map<string, LoadMeasurement>();
   readonly #learned = new Map<string, number>();
+  #sight: Sight | null = null;
 
   constructor(forecaster: Forecaster, wake: () => void) {
     this.#forecaster = forecaster;
@@ -37,6 +57,7 @@ export class LoadWatch {
   }
 
   look(view: ModelView, before: ModelStatus | undefined, sight: Sight, models: Models, nowMs: number): void {
+    this.#sight = sight;
     this.#ask(view, models);
     if (view.status === 'loading' && before !== 'loading') this.#begin(view, before, sight, models, nowMs);
     this.#measure(view, sight, models, nowMs);
@@ -50,7 +71,8 @@ export class LoadWatch {
 
   /** Asks for a prediction once per set of flags; the answer comes with a later step. */
   #ask(view: ModelView, models: Models): void {
-    const key = JSON.stringify([view.observed.args, view.observed.modelPath]);
+    const { deviceKind } = this.#place(view);
+    const key = JSON.stringify([view.observed.args, view.observed.modelPath, deviceKind]);
     if (this.#asked.get(view.id) === key) return;
     this.#asked.set(view.id, key);
     void this.predict(view, models);
@@ -58,13 +80,21 @@ export class LoadWatch {
 
   /** Predicts now, for a load that is about to be asked for. */
   async predict(view: ModelView, models: Models): Promise<Forecast | null> {
-    const forecast = await this.#forecaster.predict(view);
+    const forecast = await this.#forecaster.predict(view, this.#place(view));
     models.remember(view.id, {
       predictedBytes: forecast?.bytes ?? null,
       predictionSource: forecast?.source ?? null,
     });
     if (forecast !== null) this.#wake();
     return forecast;
+  }
+
+  #place(view: ModelView): DevicePlace {
+    const device = this.#sight?.device(view.deviceId) ?? null;
+    return {
+      deviceKind: device === null ? null : KINDS[device.kind],
+      deviceTotalBytes: device?.totalBytes ?? null,
+    };
   }
 
   /** Settings or figures have changed: every prediction is asked for anew. */

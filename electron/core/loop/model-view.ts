@@ -6,7 +6,7 @@ import type { DeviceSample, ProcessMemory } from '../devices/sample.ts';
 /** What the loop itself knows of a model between two looks at its backend. */
 export interface ModelMemo {
   readonly predictedBytes: number | null;
-  /** Where the prediction came from, in words: `measured before`, `your figure`, `weights only`. */
+  /** Where the prediction came from, in words: `measured before`, `your figure`, `estimate`, `weights only`. */
   readonly predictionSource: string | null;
   /** Settled difference of the device over its last load; used where the driver does not tell per process. */
   readonly settledBytes: number | null;
@@ -31,6 +31,8 @@ export const EMPTY_MEMO: ModelMemo = {
 export interface ModelView {
   readonly id: string;
   readonly backend: string;
+  /** As its backend says it; left out or null: not told. */
+  readonly backendVersion?: string | null;
   readonly observed: ObservedModel;
   readonly status: ObservedModel['status'];
   readonly deviceId: string | null;
@@ -75,6 +77,7 @@ export function viewModel(input: ModelViewInput): ModelView {
   return {
     id,
     backend: input.snapshot.name,
+    backendVersion: input.snapshot.version,
     observed: model,
     status: leaving ? 'stopping' : model.status,
     deviceId: input.deviceId,

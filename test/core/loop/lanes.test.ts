@@ -165,6 +165,11 @@ describe('a lane', () => {
     expect(walks).toBe(1);
   });
 
+  it('is used properly by one turn in a wide lane that has room for more', async () => {
+    const wide = { ...HELD, width: 3, held: false };
+    expect((await run(30, () => ({ lane: wide, busy: true, percent: 80 }))).told).toEqual([]);
+  });
+
   it('is nobody’s business where lanes are not set, and while busy is not known', async () => {
     expect(
       (await run(30, () => ({ lane: FREE, busy: true, percent: 80 }), { ...SETTING, lanes: null })).told,
