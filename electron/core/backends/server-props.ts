@@ -53,7 +53,7 @@ export function parseProps(body: unknown): ServerProps | null {
 }
 
 /** `b11669-Debian`, `b(11669)-(abc)`, `0.7.0 (build 11669, commit abc)`, `11669 (abc)`. */
-function buildOf(version: string | null): number | null {
+export function buildOf(version: string | null): number | null {
   if (version === null) return null;
   const match = /(?:^b\(?|\bbuild\s+|^)(\d{4,6})\b/.exec(version);
   return match?.[1] === undefined ? null : Number(match[1]);

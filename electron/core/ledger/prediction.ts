@@ -1,5 +1,9 @@
 import { byName } from '../../../shared/settings.ts';
 import { isByteCount } from './bytes.ts';
+import { fittedLimitBytes } from './footprint/flags.ts';
+import type { FootprintSource } from './footprint/footprint-source.ts';
+import { type LoadRequest, requestFlags } from './footprint/load-request.ts';
+import type { DeviceKind } from './footprint/overhead.ts';
 import { weightFiles } from './weight-files.ts';
 
 /** The one thing asked of the disk. */
@@ -10,7 +14,7 @@ export interface FileSizes {
 
 export interface Prediction {
   readonly bytes: number;
-  readonly source: 'measured before' | 'your figure' | 'weights only';
+  readonly source: 'measured before' | 'your figure' | 'estimate' | 'weights only';
 }
 
 export interface PredictionRequest {
@@ -18,6 +22,12 @@ export interface PredictionRequest {
   readonly id: string;
   readonly args: readonly string[] | null;
   readonly modelPath: string | null;
+  /** Where it will run; null: not known, and counted as a CUDA card. */
+  readonly deviceKind?: DeviceKind | null;
+  /** Of that device; null: not known. */
+  readonly deviceTotalBytes?: number | null;
+  /** Of llama.cpp; null: not known. */
+  readonly build?: number | null;
 }
 
 /** A measured footprint; plain data, so that it can be kept over a restart. */
@@ -33,21 +43,41 @@ const KEEP = 500;
 
 /**
  * Where a predicted footprint comes from: measured before with these flags, else the operator's figure,
- * else the size of its weight files alone (no KV cache, no compute buffers: too little, and said so),
- * else null. A model that is not running shows no flags: then its newest measurement counts.
+ * else an estimate from its file's header and its flags, else the size of its weight files alone (no KV
+ * cache, no compute buffers: too little, and said so), else null. A model that is not running shows no
+ * flags: then its newest measurement counts.
  */
 export async function predict(
   request: PredictionRequest,
   measured: readonly MeasuredFootprint[],
   footprints: Readonly<Record<string, number>>,
   files: FileSizes,
+  footprintSource: FootprintSource | null = null,
 ): Promise<Prediction | null> {
   const before = measuredBefore(request, measured);
   if (before !== null) return { bytes: before, source: 'measured before' };
   const figure = byName(footprints, request.id);
   if (figure !== undefined && isByteCount(figure)) return { bytes: figure, source: 'your figure' };
+  const estimated = footprintSource === null ? null : await estimateBytes(request, footprintSource);
+  if (estimated !== null) return { bytes: estimated, source: 'estimate' };
   const weights = await weightBytes(request, files);
   return weights === null ? null : { bytes: weights, source: 'weights only' };
+}
+
+/** A load that may lessen itself takes no more than leaves llama-server's own margin. null: not to be read. */
+async function estimateBytes(request: PredictionRequest, source: FootprintSource): Promise<number | null> {
+  const load: LoadRequest = {
+    modelPath: request.modelPath,
+    args: request.args ?? [],
+    kind: request.deviceKind ?? 'cuda',
+    build: request.build ?? null,
+  };
+  const flags = requestFlags(load);
+  if (flags.modelPath === null || flags.modelPath === '') return null;
+  const footprint = await source.footprintOf(load);
+  if (!footprint.ok || !isByteCount(footprint.value.totalBytes)) return null;
+  const limit = fittedLimitBytes(flags, request.deviceTotalBytes ?? null);
+  return Math.min(footprint.value.totalBytes, limit ?? Number.MAX_SAFE_INTEGER);
 }
 
 /** `measured` with this one in, newest last. */

@@ -1,8 +1,22 @@
 import { describe, expect, it } from 'vitest';
+import type { FootprintSource } from '../../../electron/core/ledger/footprint/footprint-source.ts';
+import type { LoadRequest } from '../../../electron/core/ledger/footprint/load-request.ts';
 import { argsKey, type FileSizes, learn, predict } from '../../../electron/core/ledger/prediction.ts';
 import { splitParts, weightFiles } from '../../../electron/core/ledger/weight-files.ts';
+import { fail, ok } from '../../../shared/errors.ts';
 
 const GB = 1_000_000_000;
+const FOOTPRINT = {
+  weightsBytes: 0,
+  kvBytes: 0,
+  recurrentBytes: 0,
+  computeBytes: 0,
+  overheadBytes: 0,
+  layers: 1,
+  kvLayers: 1,
+  contextTokens: 256,
+  notes: [],
+};
 
 function disk(files: Record<string, number>): FileSizes {
   return { sizeOf: async (path) => files[path] ?? null };
@@ -48,6 +62,53 @@ describe('where a predicted footprint comes from', () => {
   it('the flags that make a footprint do not include the program’s path', () => {
     expect(argsKey(['/a/llama-server', '-c', '1'])).toBe(argsKey(['/b/llama-server', '-c', '1']));
     expect(argsKey(['-c', '1'])).not.toBe(argsKey(['-c', '2']));
+  });
+});
+
+describe('an estimate', () => {
+  const asked: LoadRequest[] = [];
+  const source = (totalBytes: number | null): FootprintSource => ({
+    async footprintOf(load) {
+      asked.push(load);
+      return totalBytes === null ? fail('bad_input', 'x.gguf is empty.') : ok({ ...FOOTPRINT, totalBytes });
+    },
+  });
+
+  it('stands between the operator’s figure and the weights alone', async () => {
+    const nine = source(9 * GB);
+    expect(await predict(request, [], {}, files, nine)).toEqual({ bytes: 9 * GB, source: 'estimate' });
+    expect((await predict(request, [], { a: 6 * GB }, files, nine))?.source).toBe('your figure');
+    const measured = learn([], request, 7 * GB);
+    expect((await predict(request, measured, {}, files, nine))?.source).toBe('measured before');
+    expect(await predict(request, [], {}, files, source(null))).toEqual({
+      bytes: 5 * GB,
+      source: 'weights only',
+    });
+  });
+
+  it('is asked for with the flags, the device and the build', async () => {
+    asked.length = 0;
+    await predict({ ...request, deviceKind: 'hip', build: 11_000 }, [], {}, files, source(GB));
+    expect(asked).toEqual([{ modelPath: null, args, kind: 'hip', build: 11_000 }]);
+  });
+
+  it('is not asked for where no file is named', async () => {
+    asked.length = 0;
+    expect(await predict({ ...request, args: ['-c', '1'] }, [], {}, files, source(GB))).toBeNull();
+    expect(asked).toEqual([]);
+  });
+
+  it('is no more than llama-server’s own fit leaves, where it may lessen something', async () => {
+    const on = { ...request, deviceTotalBytes: 8 * GB };
+    const margin = 1024 * 1_048_576;
+    expect((await predict(on, [], {}, files, source(30 * GB)))?.bytes).toBe(8 * GB - margin);
+    for (const set of [
+      ['-ngl', '99'],
+      ['--fit', 'off'],
+    ]) {
+      const fixed = { ...on, args: [...args, ...set] };
+      expect((await predict(fixed, [], {}, files, source(30 * GB)))?.bytes).toBe(30 * GB);
+    }
   });
 });
 

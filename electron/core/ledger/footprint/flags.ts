@@ -43,6 +43,8 @@ export interface LoadFlags {
   };
   /** How many devices share the model, each with buffers of its own; 0: none is used. */
   readonly devices: number;
+  /** The engine lessens what was not asked for until it fits (`--fit`). */
+  readonly fit: boolean;
   /** Of llama.cpp, such as 11669; null: not known. */
   readonly build: number | null;
 }
@@ -79,8 +81,22 @@ export const DEFAULT_FLAGS: LoadFlags = {
   nextTokenDraft: 0,
   draft: { cacheTypeK: 'f16', cacheTypeV: 'f16', gpuLayers: null, ubatch: null },
   devices: 1,
+  fit: true,
   build: null,
 };
+
+/** What `--fit` leaves free on a device where it can lessen something. */
+const FIT_MARGIN_BYTES = 1024 * 1_048_576;
+
+/**
+ * The most that such a load takes of a device of so many bytes: llama-server lessens a context or a
+ * number of layers that was not asked for until the rest stays free. null: nothing holds it back.
+ */
+export function fittedLimitBytes(flags: LoadFlags, deviceTotalBytes: number | null): number | null {
+  if (deviceTotalBytes === null || !flags.fit) return null;
+  if (flags.contextTokens !== null && flags.gpuLayers !== null) return null;
+  return Math.max(0, deviceTotalBytes - FIT_MARGIN_BYTES) * Math.max(1, flags.devices);
+}
 
 /** Slots that llama-server takes where none are asked for, all on one cache. */
 export const AUTO_SLOTS = 4;

@@ -1,0 +1,116 @@
+import { spawn } from 'node:child_process';
+import { stat } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { fail, type Result } from '../../../../shared/errors.ts';
+import type { Footprint } from './estimate.ts';
+import { type LoadRequest, requestFlags } from './load-request.ts';
+
+/** Answers what a load will take, without holding up whoever asks. */
+export interface FootprintSource {
+  /** Errors: `bad_input` about a file; `internal` where the child failed. */
+  footprintOf(request: LoadRequest): Promise<Result<Footprint>>;
+}
+
+const CHILD_LIMIT_MS = 20_000;
+/** The newest answers are kept; each is some hundred bytes. */
+const KEEP = 500;
+
+interface Waiting {
+  readonly request: LoadRequest;
+  readonly resolve: (answer: Result<Footprint>) => void;
+}
+
+/**
+ * Reads headers in a child that ends with its answers: a large vocabulary takes 0.1 s of a core, the
+ * parser stays in memory for good, and a file system that hangs takes its reader with it. One child at
+ * a time, with all that was asked meanwhile. Answers are kept by the file's path, size and time and by
+ * the flags; a file that can't be read is tried again.
+ */
+export function footprintsInChild(nodePath: string): FootprintSource {
+  const kept = new Map<string, Footprint>();
+  let waiting: Waiting[] = [];
+  let running = false;
+  const next = async (): Promise<void> => {
+    if (running || waiting.length === 0) return;
+    running = true;
+    const batch = waiting;
+    waiting = [];
+    const answers = await askChild(
+      nodePath,
+      batch.map((one) => one.request),
+    );
+    for (const [index, one] of batch.entries()) one.resolve(answers?.[index] ?? CHILD_FAILED);
+    running = false;
+    void next();
+  };
+  return {
+    async footprintOf(request) {
+      const key = await keyOf(request);
+      const before = key === null ? undefined : kept.get(key);
+      if (before !== undefined) return { ok: true, value: before };
+      const answer = await new Promise<Result<Footprint>>((resolve) => {
+        waiting.push({ request, resolve });
+        void next();
+      });
+      if (key !== null && answer.ok) {
+        kept.set(key, answer.value);
+        const [oldest] = kept.keys();
+        if (kept.size > KEEP && oldest !== undefined) kept.delete(oldest);
+      }
+      return answer;
+    },
+  };
+}
+
+const CHILD_FAILED = fail(
+  'internal',
+  'The model file’s header could not be read in time: look at the disk it lies on.',
+);
+
+/** null: one of its files is not there, so there is nothing to keep an answer by. */
+async function keyOf(request: LoadRequest): Promise<string | null> {
+  const { modelPath, projectorPath, draftPath, adapterPaths } = requestFlags(request);
+  const paths = [modelPath, projectorPath, draftPath, ...adapterPaths].filter((path) => path !== null);
+  if (modelPath === null) return null;
+  try {
+    const seen = await Promise.all(paths.map((path) => stat(path)));
+    return JSON.stringify([request, seen.map(({ size, mtimeMs }) => [size, mtimeMs])]);
+  } catch {
+    return null;
+  }
+}
+
+/** null when the child can't be run or answers something else. */
+function askChild(
+  nodePath: string,
+  requests: readonly LoadRequest[],
+): Promise<readonly Result<Footprint>[] | null> {
+  return new Promise((resolve) => {
+    const entry = fileURLToPath(new URL('./footprint-child.ts', import.meta.url));
+    const child = spawn(nodePath, [entry], {
+      stdio: ['pipe', 'pipe', 'ignore'],
+      timeout: CHILD_LIMIT_MS,
+      killSignal: 'SIGKILL',
+    });
+    let answer = '';
+    child.once('error', () => resolve(null));
+    child.stdin.once('error', () => resolve(null));
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      answer += chunk;
+    });
+    // A child that hangs in the kernel outlives SIGKILL; nobody waits for it.
+    setTimeout(() => resolve(null), CHILD_LIMIT_MS + 1_000).unref();
+    child.once('close', (code) => resolve(code === 0 ? readAnswers(answer) : null));
+    child.stdin.end(JSON.stringify(requests));
+  });
+}
+
+/** The child is this very program, so only a cut-off answer is looked for. */
+function readAnswers(text: string): readonly Result<Footprint>[] | null {
+  try {
+    const answers: readonly Result<Footprint>[] = JSON.parse(text);
+    return answers;
+  } catch {
+    return null;
+  }
+}
