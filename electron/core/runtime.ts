@@ -1,4 +1,5 @@
 import { homedir, uptime } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import { fail, ok, type Result } from '../../shared/errors.ts';
 import type { LandlordEvent } from '../../shared/events.ts';
 import type { BackendSetting, Settings } from '../../shared/settings.ts';
@@ -68,7 +69,7 @@ const NO_SYSTEM_LOG: SystemLog = { write: () => {}, flush: async () => {} };
 const DISCOVER_EVERY_MS = 30_000;
 const RECORD_EVERY_MS = 10_000;
 const LEARN_EVERY_MS = 600_000;
-const PAGE_DIR = new URL('../../out/renderer', import.meta.url).pathname;
+const PAGE_DIR = fileURLToPath(new URL('../../out/renderer', import.meta.url));
 
 /**
  * The composition root: everything that makes up VRAM Landlord, without a shell around it.
