@@ -15,7 +15,10 @@ import type { CommandDone, RuntimeApi } from '../core/runtime-api.ts';
 import type { FoundRuntime } from '../core/state-dir/discover-runtime.ts';
 import { commandRequest, eventsPath } from './command-request.ts';
 
-export interface AttachedRuntime extends RuntimeApi {
+/** As much of a runtime as the app shows and commands. */
+export type ShownRuntime = Pick<RuntimeApi, 'state' | 'onState' | 'onEvent' | 'events' | 'command'>;
+
+export interface AttachedRuntime extends ShownRuntime {
   readonly url: string;
   /** Called once, when the stream has ended by itself. */
   onEnd(listener: () => void): void;

@@ -4,6 +4,7 @@
  */
 import { mkdir, readFile, unlink } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
+import { APP_ID } from '../../shared/app-id.ts';
 import { fail, messageOf, ok, type Result } from '../../shared/errors.ts';
 import { isErrno, replaceFile } from '../core/state-dir/atomic-file.ts';
 import type { DeskElectron } from './desk-parts.ts';
@@ -14,7 +15,7 @@ export interface Autostart {
   set(on: boolean): Promise<Result<null>>;
 }
 
-export const AUTOSTART_FILE = 'io.github.vram-landlord.VramLandlord.desktop';
+export const AUTOSTART_FILE = `${APP_ID}.desktop`;
 /** Started at login it shows no window where the tray does. */
 export const HIDDEN_SWITCH = '--hidden';
 

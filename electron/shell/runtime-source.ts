@@ -11,15 +11,15 @@ import type { LandlordEvent } from '../../shared/events.ts';
 import type { LinkState } from '../../shared/ipc-schema.ts';
 import type { LandlordState } from '../../shared/state.ts';
 import type { Runtime, RuntimeOptions } from '../core/runtime.ts';
-import type { CommandDone, RuntimeApi } from '../core/runtime-api.ts';
+import type { CommandDone } from '../core/runtime-api.ts';
 import type { FoundRuntime } from '../core/state-dir/discover-runtime.ts';
-import type { AttachedRuntime } from './attached-runtime.ts';
+import type { AttachedRuntime, ShownRuntime } from './attached-runtime.ts';
 
 export interface RuntimeSource {
   /** Whether it runs in this app and ends with it; may change. */
   readonly owned: boolean;
   /** While the link is lost: the last state there was, and every command is refused. */
-  readonly api: RuntimeApi;
+  readonly api: ShownRuntime;
   link(): LinkState;
   onLink(listener: (link: LinkState) => void): () => void;
   /** Hosts one here, or takes one that has come up meanwhile. Done at once when there is one. */
@@ -33,7 +33,7 @@ export interface RuntimeSource {
 }
 
 export type RuntimeChoice = Pick<RuntimeOptions, 'configPath' | 'stateDir' | 'port'>;
-export type OwnRuntime = RuntimeApi & Pick<Runtime, 'url' | 'openUrl' | 'stop'>;
+export type OwnRuntime = ShownRuntime & Pick<Runtime, 'url' | 'openUrl' | 'stop'>;
 
 export interface SourceParts {
   startRuntime(choice: RuntimeChoice): Promise<Result<OwnRuntime>>;
@@ -45,7 +45,7 @@ export interface SourceParts {
 type Behind =
   | { readonly kind: 'own'; readonly runtime: OwnRuntime }
   | { readonly kind: 'attached'; readonly runtime: AttachedRuntime }
-  | { readonly kind: 'lost'; readonly runtime: RuntimeApi };
+  | { readonly kind: 'lost'; readonly runtime: ShownRuntime };
 
 /** A service that is restarted is back within seconds; the first try comes at once. */
 const RETRY_MS = 2000;
