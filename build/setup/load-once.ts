@@ -4,13 +4,12 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { CHILD_FLAGS } from '../../electron/core/devices/sampler.ts';
 
-const core = join(import.meta.dirname, '../../electron/core');
+const electron = join(import.meta.dirname, '../../electron');
+const core = join(electron, 'core');
 
-// The entry itself too; of all commands this one does the least.
+// The entry itself first; of all commands this one does the least. By path: nothing of them is used here.
 process.argv.splice(2, Number.POSITIVE_INFINITY, '--version');
-await import('../../electron/cli.ts');
-await import('../../electron/cli/run-serve.ts');
-await import('../../electron/core/runtime.ts');
+for (const entry of ['cli.ts', 'cli/run-serve.ts', 'core/runtime.ts']) await import(join(electron, entry));
 
 const store = new Worker(join(core, 'events/store-worker.ts'));
 await new Promise((resolve) => store.once('online', resolve));
