@@ -22,7 +22,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.{ts,tsx}'],
-          exclude: ['test/integration/**', 'test/e2e/**'],
+          exclude: ['test/integration/**', 'test/package/**', 'test/e2e/**'],
           pool: 'forks',
           testTimeout: 30_000,
           hookTimeout: 30_000,
@@ -33,7 +33,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'integration',
-          include: ['test/integration/**/*.test.ts'],
+          include: ['test/integration/**/*.test.ts', 'test/package/**/*.test.ts'],
           pool: 'forks',
           maxWorkers: 1,
           testTimeout: 180_000,

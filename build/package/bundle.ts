@@ -7,6 +7,7 @@
  *          /out/node/           the command line, `serve`, and what is started as a process of its own
  *          /out/preload.cjs     the sandbox takes one CommonJS file
  *          /out/renderer/       the page
+ *          /out/icons/          the tray's pictures, and the app's own
  *          /node_modules/koffi  the one native package, for one target
  *          /LICENSES.txt        of what is bundled
  *
@@ -16,8 +17,10 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build, type InlineConfig } from 'vite';
+import { APP_ID } from '../../shared/app-id.ts';
+import { PRODUCT_NAME } from './config.ts';
 import { collectPackages, licenceText } from './licences.ts';
-import { copyNative, type Target } from './native.ts';
+import { copyNative, nativeVersions, type Target } from './native.ts';
 import { ownPrograms } from './own-programs.ts';
 
 /** What is not bundled: Electron is there, and koffi finds its binary by where it lies. */
@@ -90,8 +93,12 @@ export async function bundleApp(root: string, appDir: string, target: Target): P
     await build({ ...config, plugins: [...(config.plugins ?? []), collectPackages(packages)] });
   }
   cpSync(page, join(out, 'renderer'), { recursive: true });
+  for (const icons of ['icons/tray', 'icons/app/256x256.png']) {
+    const from = join(root, 'out', icons);
+    if (existsSync(from)) cpSync(from, join(out, icons), { recursive: true });
+  }
   copyNative(root, appDir, target);
-  writeFileSync(join(appDir, 'package.json'), `${JSON.stringify(appFacts(root), null, 2)}\n`);
+  writeFileSync(join(appDir, 'package.json'), `${JSON.stringify(appFacts(root, appDir), null, 2)}\n`);
   for (const name of ['react', 'react-dom', 'scheduler', 'zustand']) {
     packages.add(join(root, 'node_modules', name));
   }
@@ -102,19 +109,21 @@ export async function bundleApp(root: string, appDir: string, target: Target): P
 }
 
 /** As much of the project's package.json as the app needs; `type` makes its files ES modules. */
-function appFacts(root: string): Readonly<Record<string, unknown>> {
+function appFacts(root: string, appDir: string): Readonly<Record<string, unknown>> {
   const facts: unknown = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const field = (name: string): unknown =>
     typeof facts === 'object' && facts !== null ? Reflect.get(facts, name) : undefined;
   return {
     name: field('name'),
-    productName: 'VRAM Landlord',
+    productName: PRODUCT_NAME,
     version: field('version'),
     description: field('description'),
     author: 'VRAM Landlord <vram-landlord@localhost>',
     license: field('license'),
     private: true,
     type: 'module',
+    dependencies: nativeVersions(appDir),
     main: 'out/main/main.js',
+    desktopName: `${APP_ID}.desktop`,
   };
 }

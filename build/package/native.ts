@@ -1,5 +1,5 @@
 /** The one native package, for one target alone: as it comes it carries sources, and every platform's binary is a package. */
-import { cpSync, existsSync, mkdirSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Of the package itself only what is loaded: its JavaScript, its facts and its licence. */
@@ -41,4 +41,11 @@ export function copyNative(root: string, appDir: string, target: Target): void {
 function isWanted(path: string, target: Target): boolean {
   if (path.endsWith('.md')) return false;
   return target.platform !== 'linux' || !path.includes('/musl_');
+}
+
+/** The packages of an app's folder that are to be packed with it, as package.json names them. */
+export function nativeVersions(appDir: string): Readonly<Record<string, string>> {
+  const facts: unknown = JSON.parse(readFileSync(join(appDir, 'node_modules/koffi/package.json'), 'utf8'));
+  const version: unknown = typeof facts === 'object' && facts !== null ? Reflect.get(facts, 'version') : null;
+  return typeof version === 'string' ? { koffi: version } : {};
 }

@@ -1,0 +1,242 @@
+import { execFile, spawn } from 'node:child_process';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { extractAll, listPackage } from '@electron/asar';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { UNPACKED_DIR } from '../../build/package/pack.ts';
+import { listFolder, ownBytes, type PackedFile, sizeReport } from '../../build/package/sizes.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const run = promisify(execFile);
+
+/** The package, made once without Electron's runtime, far from any node_modules of ours. */
+let folder = '';
+let unpacked = '';
+let files: readonly PackedFile[] = [];
+const paths = (): readonly string[] => files.map(({ path }) => path);
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'landlord package '));
+  const packed = await run(
+    join(root, 'node_modules/node/bin/node'),
+    [join(root, 'build/package/pack.ts'), '--target', 'dir', '--stand-in', '--out', folder],
+    { cwd: root, maxBuffer: 16 * 1024 * 1024 },
+  );
+  unpacked = join(folder, UNPACKED_DIR);
+  files = listFolder(unpacked);
+  // Nothing may be fetched on the way.
+  expect(packed.stdout + packed.stderr).not.toMatch(/download/i);
+  process.stdout.write(`\nThe package, by size:\n${sizeReport(unpacked)}\n`);
+}, 180_000);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** A bare environment: the package must not need ours. */
+function bareEnv(): Record<string, string> {
+  return {
+    PATH: '/usr/bin:/bin',
+    HOME: folder,
+    XDG_CONFIG_HOME: join(folder, 'config'),
+    XDG_CACHE_HOME: join(folder, 'cache'),
+    VRAM_LANDLORD_GATE_DIR: join(folder, 'gates'),
+  };
+}
+const landlord = (...args: readonly string[]) =>
+  run(join(unpacked, 'resources/bin/landlord'), args, { env: bareEnv(), cwd: folder });
+
+describe('package: what is in it', () => {
+  it('holds the app, the page, Node and the command, and what Node runs beside the archive', () => {
+    expect(paths()).toEqual(
+      expect.arrayContaining([
+        'vram-landlord',
+        'resources/app.asar',
+        'resources/bin/landlord',
+        'resources/node/bin/node',
+        'resources/app.asar.unpacked/package.json',
+        'resources/app.asar.unpacked/LICENSES.txt',
+        'resources/app.asar.unpacked/out/node/cli.js',
+        'resources/app.asar.unpacked/out/node/sampler-child.js',
+        'resources/app.asar.unpacked/out/node/reaper-child.js',
+        'resources/app.asar.unpacked/out/node/config-reader-child.js',
+        'resources/app.asar.unpacked/out/node/store-worker.js',
+        'resources/app.asar.unpacked/out/renderer/index.html',
+      ]),
+    );
+    for (const program of ['vram-landlord', 'resources/bin/landlord', 'resources/node/bin/node'])
+      expect(statSync(join(unpacked, program)).mode & 0o111, program).toBe(0o111);
+  });
+
+  it('holds the native binary of its target unpacked, and no other', () => {
+    expect(paths().filter((path) => path.endsWith('.node'))).toEqual([
+      `resources/app.asar.unpacked/node_modules/@koromix/koffi-${process.platform}-${process.arch}/${process.platform}_${process.arch}/koffi.node`,
+    ]);
+  });
+
+  it('holds no dev dependency, source, test or source map, and nothing of Electron’s own demonstration', () => {
+    const inArchive = listPackage(join(unpacked, 'resources/app.asar'), { isPack: false });
+    for (const path of [...paths(), ...inArchive]) {
+      expect(path, path).not.toMatch(/\.(map|ts|tsx|mts|cts|cc|hh|md|tsbuildinfo)$/);
+      expect(path, path).not.toMatch(/(^|\/)(tests?|__tests__|fixtures|benchmarks?|docs?|examples?)\//);
+      expect(path, path).not.toContain('default_app');
+    }
+    const packages = paths().flatMap((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []);
+    expect([...new Set(packages)].toSorted()).toEqual([
+      `@koromix/koffi-${process.platform}-${process.arch}`,
+      'koffi',
+    ]);
+  });
+
+  it('names no source map, and carries no path of the machine it was made on', () => {
+    for (const path of paths().filter((name) => /\.(js|cjs|html|json)$/.test(name))) {
+      const text = readFileSync(join(unpacked, path), 'utf8');
+      expect(text, path).not.toMatch(/\/\/[#@] sourceMappingURL=/);
+      expect(text.includes(root), path).toBe(false);
+    }
+  });
+
+  it('has only the main process and the preload in the archive for Electron', () => {
+    const inArchive = listPackage(join(unpacked, 'resources/app.asar'), { isPack: true })
+      .filter((line) => line.startsWith('pack ') && /\.[a-z]+$/.test(line))
+      .map((line) => line.replace(/^pack\s*:\s*/, ''));
+    expect(inArchive).toContain('/out/main/main.js');
+    expect(inArchive).toContain('/out/preload.cjs');
+    for (const path of inArchive)
+      expect(path).toMatch(/^\/out\/(main\/[\w-]+\.js|preload\.cjs|icons\/(tray|app)\/.+\.png)$/);
+  });
+
+  it('tells the licence of everything that is bundled', () => {
+    const text = readFileSync(join(unpacked, 'resources/app.asar.unpacked/LICENSES.txt'), 'utf8');
+    for (const name of ['fastify', 'zod', 'yaml', 'react-dom', 'zustand', '@huggingface/gguf'])
+      expect(text, name).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+ \\(`, 'm'));
+    expect(text).not.toContain('(unknown)');
+  });
+
+  it('is under 250 MB without Electron’s runtime', () => {
+    expect(ownBytes(files)).toBeLessThan(250_000_000);
+    expect(ownBytes(files)).toBeGreaterThan(50_000_000);
+  });
+
+  it('has the fuses set: it does not run as Node, takes no NODE_OPTIONS or --inspect, and loads its archive alone', () => {
+    const program = readFileSync(join(unpacked, 'vram-landlord'));
+    const at = program.indexOf('dL7pKGdnNz796PbbjQWNKmHXBZaB9tsX');
+    expect(at).toBeGreaterThan(0);
+    // RunAsNode, CookieEncryption, NodeOptions, NodeCliInspect, AsarIntegrity, OnlyLoadAppFromAsar, V8Snapshot, FileProtocol.
+    expect(program.subarray(at + 34, at + 42).toString()).toBe('01001100');
+  });
+});
+
+describe('package: what it does', () => {
+  it('serves under its own Node, from a path with a space in it and through a link', async () => {
+    const link = join(folder, 'linked');
+    symlinkSync(join(unpacked, 'resources/bin/landlord'), link);
+    const stateDir = join(folder, 'state');
+    const served = spawn(link, ['serve', '--port', '0', '--state-dir', stateDir], {
+      env: bareEnv(),
+      cwd: folder,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let said = '';
+    for (const stream of [served.stdout, served.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        said += text;
+      });
+    }
+    const ended = new Promise<number | null>((resolve) => served.once('close', resolve));
+    try {
+      while (!/http:\/\/127\.0\.0\.1:\d+/.test(said) && served.exitCode === null)
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      const url = /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0] ?? said;
+      expect(await (await fetch(`${url}/healthz`)).json()).toMatchObject({
+        ok: true,
+        service: 'vram-landlord',
+      });
+      const key = /\?key=\S+/.exec(said)?.[0] ?? '';
+      const opened = await fetch(`${url}/${key}`, { redirect: 'manual' });
+      const page = await fetch(url, {
+        headers: { cookie: opened.headers.get('set-cookie')?.split(';')[0] ?? '' },
+      });
+      expect(await page.text()).toContain('<div id="page">');
+
+      let devices: readonly unknown[] = [];
+      while (devices.length === 0) {
+        const { stdout } = await landlord('status', '--json', '--state-dir', stateDir);
+        devices = JSON.parse(stdout).devices;
+      }
+      const { stdout: events } = await landlord('events', '--json', '--state-dir', stateDir);
+      expect(events).toContain('"started"');
+      const { stdout: status } = await landlord('status', '--state-dir', stateDir);
+      expect(status).toContain('VRAM Landlord');
+    } finally {
+      served.kill('SIGTERM');
+    }
+    expect(await ended).toBe(0);
+  }, 60_000);
+
+  it('takes a lane through the native binary, and becomes the command', async () => {
+    const { stdout } = await landlord(
+      'turn',
+      '--backend',
+      'http://127.0.0.1:1',
+      '--',
+      'sh',
+      '-c',
+      'echo "$0 ran"',
+    );
+    expect(stdout).toBe('sh ran\n');
+    expect(listFolder(join(folder, 'gates')).map(({ path }) => path)).toContain('127.0.0.1_1.lock');
+  });
+
+  it('offers a service that starts its own command', async () => {
+    const { stdout } = await landlord('service', 'install', '--dry-run');
+    expect(stdout).toContain(`ExecStart="${join(unpacked, 'resources/bin/landlord')}" serve\n`);
+  });
+
+  it('starts its main process, hosts a runtime there, and finds its children, page and preload', async () => {
+    // Plain Node reads no archive: its files lie in a folder of the same name, which the code can not tell.
+    const resources = join(folder, 'main', 'resources');
+    mkdirSync(resources, { recursive: true });
+    extractAll(join(unpacked, 'resources/app.asar'), join(resources, 'app.asar'));
+    cpSync(join(unpacked, 'resources/app.asar.unpacked'), join(resources, 'app.asar.unpacked'), {
+      recursive: true,
+    });
+    symlinkSync(join(unpacked, 'resources/node'), join(resources, 'node'));
+    const electron = join(folder, 'main', 'node_modules', 'electron');
+    mkdirSync(electron, { recursive: true });
+    cpSync(join(root, 'test/package/stand-in-electron.mjs'), join(electron, 'index.mjs'));
+    writeFileSync(join(electron, 'package.json'), '{"name":"electron","exports":"./index.mjs"}');
+
+    const { stdout } = await run(
+      join(resources, 'node/bin/node'),
+      [
+        join(resources, 'app.asar/out/main/main.js'),
+        '--port',
+        '0',
+        '--state-dir',
+        join(folder, 'main-state'),
+      ],
+      { env: bareEnv(), cwd: folder },
+    );
+    const { events, ...saw } = JSON.parse(stdout);
+    expect(saw).toEqual({
+      url: 'app://landlord/',
+      pageStatus: 200,
+      pageIsOurs: true,
+      preloadThere: true,
+      node: join(resources, 'node/bin/node'),
+      devices: true,
+      link: 'own',
+    });
+    expect(events).toContain('started');
+  }, 60_000);
+});
