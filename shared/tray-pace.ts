@@ -4,6 +4,7 @@
  * do not. Pure.
  */
 import { shapeOf } from './tray-entry.ts';
+import type { TrayIcon } from './tray-icon.ts';
 import type { TrayView } from './tray-menu.ts';
 
 export interface ShownTray {
@@ -11,6 +12,9 @@ export interface ShownTray {
   /** Monotonic ms of the last change of the menu, and of the tooltip. */
   readonly menuAtMs: number;
   readonly tooltipAtMs: number;
+  /** The picture that stood when each was changed: words that belong to a new one do not wait long. */
+  readonly menuIcon: TrayIcon;
+  readonly tooltipIcon: TrayIcon;
 }
 
 export interface TrayStep {
@@ -31,14 +35,14 @@ export function trayStep(shown: ShownTray | null, next: TrayView, nowMs: number)
   const tooltip = wait(
     shown.view.tooltip !== next.tooltip,
     shown.tooltipAtMs,
-    icon ? SHAPE_EVERY_MS : FIGURES_EVERY_MS,
+    shown.tooltipIcon !== next.icon ? SHAPE_EVERY_MS : FIGURES_EVERY_MS,
     nowMs,
   );
   const shape = shapeOf(shown.view.menu) !== shapeOf(next.menu);
   const menu = wait(
     JSON.stringify(shown.view.menu) !== JSON.stringify(next.menu),
     shown.menuAtMs,
-    icon || shape ? SHAPE_EVERY_MS : FIGURES_EVERY_MS,
+    shape || shown.menuIcon !== next.icon ? SHAPE_EVERY_MS : FIGURES_EVERY_MS,
     nowMs,
   );
   const dues = [tooltip, menu].flatMap((one) => (typeof one === 'number' ? [one] : []));

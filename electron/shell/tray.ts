@@ -64,6 +64,8 @@ export class TrayPresence {
       },
       tooltipAtMs: step.tooltip ? nowMs : (before?.tooltipAtMs ?? nowMs),
       menuAtMs: step.menu ? nowMs : (before?.menuAtMs ?? nowMs),
+      menuIcon: step.menu ? view.icon : (before?.menuIcon ?? view.icon),
+      tooltipIcon: step.tooltip ? view.icon : (before?.tooltipIcon ?? view.icon),
     };
     if (step.dueAtMs === null) return;
     this.#timer = setTimeout(() => this.#render(), Math.max(0, step.dueAtMs - nowMs));

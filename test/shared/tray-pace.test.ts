@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { item, type MenuEntry } from '../../shared/tray-entry.ts';
 import type { TrayView } from '../../shared/tray-menu.ts';
-import { trayStep } from '../../shared/tray-pace.ts';
+import { type ShownTray, trayStep } from '../../shared/tray-pace.ts';
 
 const check = (checked: boolean): MenuEntry => ({
   kind: 'check',
@@ -15,7 +15,13 @@ function view(free: string, change: Partial<TrayView> = {}): TrayView {
   return { icon: 'fine', tooltip: free, menu: [item('free', free), check(false)], ...change };
 }
 
-const shown = { view: view('6 GB'), menuAtMs: 10_000, tooltipAtMs: 10_000 };
+const shown: ShownTray = {
+  view: view('6 GB'),
+  menuAtMs: 10_000,
+  tooltipAtMs: 10_000,
+  menuIcon: 'fine',
+  tooltipIcon: 'fine',
+};
 
 describe('tray pace: an open menu does not rebuild under the pointer', () => {
   it('shows all of it the first time', () => {
@@ -44,6 +50,14 @@ describe('tray pace: an open menu does not rebuild under the pointer', () => {
   it('changes the picture at once, and with it what it says', () => {
     const step = trayStep(shown, view('3 GB', { icon: 'threatened' }), 11_000);
     expect(step).toMatchObject({ icon: true, tooltip: true, menu: true });
+    // Even where they had been changed a moment before: they wait, and not for long.
+    const early = trayStep(shown, view('3 GB', { icon: 'threatened' }), 10_100);
+    expect(early).toMatchObject({ icon: true, tooltip: false, menu: false, dueAtMs: 10_500 });
+    const then = { ...shown, view: { ...shown.view, icon: 'threatened' as const } };
+    expect(trayStep(then, view('3 GB', { icon: 'threatened' }), 10_500)).toMatchObject({
+      tooltip: true,
+      menu: true,
+    });
   });
 
   it('changes what can be done soon, but not in a burst', () => {
