@@ -12,12 +12,17 @@ describe('inhibitor: a lock of logind', () => {
   it('is held once what it runs answers, and ends with its pipe', async () => {
     const states: string[] = [];
     const asked: string[][] = [];
+    let ended = 0;
     const inhibitor = logindInhibitor(
       'block',
       () => states.push(inhibitor.state),
       (args) => {
         asked.push([...args]);
-        return cat(args);
+        const child = cat(args);
+        child.on('close', () => {
+          ended += 1;
+        });
+        return child;
       },
     );
     inhibitor.hold('A model is answering: 27B');
@@ -30,6 +35,8 @@ describe('inhibitor: a lock of logind', () => {
     inhibitor.release();
     inhibitor.release();
     expect(states).toEqual(['held', 'free']);
+    // What holds the lock has ended, and the lock with it.
+    await vi.waitFor(() => expect(ended).toBe(1));
     inhibitor.hold('once more');
     await vi.waitFor(() => expect(inhibitor.state).toBe('held'));
     inhibitor.release();
