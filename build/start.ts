@@ -26,7 +26,11 @@ function become(program: string, args: readonly string[]): never {
   return process.execve(program, [program, ...args]);
 }
 
-if (host.kind === 'electron') become(host.path, [root, ...given]);
+if (host.kind === 'electron') {
+  const { ensureApp } = await import('./package/ensure-app.ts');
+  const appDir = await ensureApp(root, (line) => void process.stdout.write(`${line}\n`));
+  become(host.path, [appDir, ...given]);
+}
 process.stdout.write(`${host.why}\n`);
 // Its launcher knows the flags that keep the runtime small.
 become(join(root, 'build/landlord'), ['serve', ...given]);

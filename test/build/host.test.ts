@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { chooseHost, findElectron } from '../../build/host.ts';
@@ -48,28 +48,50 @@ describe('host: Electron is looked for without loading it, as that would downloa
     expect(findElectron(folder, { ELECTRON_OVERRIDE_DIST_PATH: join(folder, 'none') })).toBeNull();
   });
 
-  it('becomes `landlord serve` with the arguments, its exit code and the reason in one line', () => {
-    // A copy of the two files over a stand-in for the command line.
-    mkdirSync(join(folder, 'build'));
-    mkdirSync(join(folder, 'electron'));
-    for (const file of ['start.ts', 'host.ts']) {
-      spawnSync('cp', [join(root, 'build', file), join(folder, 'build', file)]);
-    }
+  /** A copy of the two files, over stand-ins for what they become. */
+  function program(path: string, script: string): void {
+    const file = join(folder, path);
+    mkdirSync(dirname(file), { recursive: true });
+    mkdirSync(join(folder, 'build'), { recursive: true });
+    for (const name of ['start.ts', 'host.ts'])
+      cpSync(join(root, 'build', name), join(folder, 'build', name));
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-    writeFileSync(
-      join(folder, 'electron/cli.ts'),
-      `console.log(JSON.stringify(process.argv.slice(2))); process.exit(7);`,
-    );
-    const child = spawnSync(
+    writeFileSync(file, `#!/bin/sh\n${script}\n`);
+    chmodSync(file, 0o755);
+  }
+
+  /** As an ordinary user: for root there is no Electron. */
+  function start(env: Readonly<Record<string, string>>, ...args: readonly string[]) {
+    const ordinary = ['--import', 'data:text/javascript,process.geteuid=()=>1000'];
+    return spawnSync(
       process.execPath,
-      ['--disable-warning=ExperimentalWarning', join(folder, 'build/start.ts'), '--port', '8000'],
-      { encoding: 'utf8', env: { PATH: process.env.PATH } },
+      [...ordinary, '--disable-warning=ExperimentalWarning', join(folder, 'build/start.ts'), ...args],
+      { encoding: 'utf8', env: { PATH: process.env.PATH, ...env } },
     );
+  }
+
+  it('becomes `landlord serve` with the arguments, its exit code and the reason in one line', () => {
+    program('build/landlord', 'echo "$@"; exit 7');
+    const child = start({}, '--port', '8000');
     expect(child.stderr).toBe('');
     expect(child.status).toBe(7);
     expect(child.stdout.trimEnd().split('\n')).toEqual([
       expect.stringMatching(/runtime is not there/),
-      '["serve","--port","8000"]',
+      'serve --port 8000',
     ]);
+  });
+
+  it('becomes Electron over the built app, with the arguments, where its runtime is', () => {
+    program('node_modules/electron/dist/electron', 'echo "$@"; exit 7');
+    writeFileSync(join(folder, 'node_modules/electron/path.txt'), 'electron');
+    mkdirSync(join(folder, 'build/package'));
+    writeFileSync(
+      join(folder, 'build/package/ensure-app.ts'),
+      "export async function ensureApp(root, say) { say('Building.'); return root + 'out/app'; }",
+    );
+    const child = start({ DISPLAY: ':0' }, '--port', '8000');
+    expect(child.stderr).toBe('');
+    expect(child.stdout.trimEnd().split('\n')).toEqual(['Building.', `${folder}/out/app --port 8000`]);
+    expect(child.status).toBe(7);
   });
 });
