@@ -1,6 +1,5 @@
 import type { ModelStatus } from '../../../shared/state.ts';
-import type { DeviceSample } from '../devices/sample.ts';
-import type { DeviceKind } from '../ledger/footprint/overhead.ts';
+import { type DeviceKind, kindOn } from '../ledger/footprint/device-kind.ts';
 import { type LoadMeasurement, measureStep } from './measure.ts';
 import { holdsMemory, type ModelView } from './model-view.ts';
 import type { Models } from './models.ts';
@@ -17,17 +16,6 @@ export interface DevicePlace {
   readonly deviceKind: DeviceKind | null;
   readonly deviceTotalBytes: number | null;
 }
-
-/** What each kind of device is to an estimate; on unified memory a model still has buffers of its own. */
-const KINDS: Readonly<Record<DeviceSample['kind'], DeviceKind>> = {
-  nvidia: 'cuda',
-  amdgpu: 'hip',
-  intel: 'vulkan',
-  nouveau: 'vulkan',
-  unified: 'vulkan',
-  system: 'cpu',
-  simulated: 'cpu',
-};
 
 /** Where predictions come from and measurements go to. */
 export interface Forecaster {
@@ -92,7 +80,7 @@ export class LoadWatch {
   #place(view: ModelView): DevicePlace {
     const device = this.#sight?.device(view.deviceId) ?? null;
     return {
-      deviceKind: device === null ? null : KINDS[device.kind],
+      deviceKind: device === null ? null : kindOn(device.kind),
       deviceTotalBytes: device?.totalBytes ?? null,
     };
   }

@@ -1,9 +1,10 @@
 import { factsOf, type ModelFacts } from './architecture.ts';
 import { computeBytes, FEW_OUTPUTS_BUILD } from './compute.ts';
+import { type DeviceKind, isUnified } from './device-kind.ts';
 import type { LoadFlags } from './flags.ts';
 import type { GgufHeader } from './gguf-header.ts';
 import { cacheShape, layerCacheBytes, layerStateBytes } from './kv-cache.ts';
-import { type DeviceKind, isUnified, overheadBytes } from './overhead.ts';
+import { overheadBytes } from './overhead.ts';
 import { onDevice, weightBytes } from './weights.ts';
 
 /** Bytes a model takes on its device (all its devices together), by part; the shape of `landlord estimate --json`. */

@@ -1,8 +1,8 @@
 import { factsOf } from './architecture.ts';
+import { type DeviceKind, isUnified } from './device-kind.ts';
 import { type Companions, estimate, type Footprint } from './estimate.ts';
 import { type LoadFlags, slotsOf } from './flags.ts';
 import type { GgufHeader } from './gguf-header.ts';
-import { type DeviceKind, isUnified } from './overhead.ts';
 
 /**
  *   all layers with the context asked for, or with the largest that fits  ─► `context`
@@ -25,7 +25,7 @@ const SMALL_CONTEXT = 4_096;
 const LARGEST_CONTEXT = 16_777_216;
 
 /** What of the model fits into so many bytes. Pure; some 30 estimates of a millisecond each. */
-export function fit(
+export function largestFit(
   header: GgufHeader,
   flags: LoadFlags,
   kind: DeviceKind,

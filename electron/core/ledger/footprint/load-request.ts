@@ -1,6 +1,6 @@
 import { commandFlags } from './command-flags.ts';
+import type { DeviceKind } from './device-kind.ts';
 import type { LoadFlags } from './flags.ts';
-import type { DeviceKind } from './overhead.ts';
 
 /** A load as a backend tells of it. */
 export interface LoadRequest {

@@ -1,11 +1,9 @@
 import type { ModelFacts } from './architecture.ts';
 import { widest } from './compute.ts';
+import type { DeviceKind } from './device-kind.ts';
 import type { LoadFlags } from './flags.ts';
 import { ggmlTypeNamed } from './ggml-types.ts';
 import type { CacheShape } from './kv-cache.ts';
-
-/** Where a model runs, as far as it changes its footprint. `unified`: host and device are one memory. */
-export type DeviceKind = 'cuda' | 'hip' | 'vulkan' | 'sycl' | 'metal' | 'cpu';
 
 const MIB = 1_048_576;
 
@@ -29,11 +27,6 @@ export function overheadBytes(
   kind: DeviceKind,
 ): number {
   return CONTEXT_BYTES[kind] * flags.devices + unpackedBytes(facts, flags, shape, kind);
-}
-
-/** Whether every tensor counts on the device, the input's too. */
-export function isUnified(kind: DeviceKind): boolean {
-  return kind === 'cpu' || kind === 'metal';
 }
 
 /**

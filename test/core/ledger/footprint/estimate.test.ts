@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { estimate } from '../../../../electron/core/ledger/footprint/estimate.ts';
-import { fit as fitting } from '../../../../electron/core/ledger/footprint/fit.ts';
+import { largestFit } from '../../../../electron/core/ledger/footprint/fit.ts';
 import { DEFAULT_FLAGS, type LoadFlags } from '../../../../electron/core/ledger/footprint/flags.ts';
 import { footprintOf, headerOfSpec, MIB } from '../../../support/footprint.ts';
 import { BASE, gemma3, llama, qwen35 } from '../../../support/synthetic-architectures.ts';
@@ -92,7 +92,7 @@ describe('what fits', () => {
 
   it('is all layers with the longest context, and one step more does not fit', () => {
     const free = totalAt({ contextTokens: 20_000 });
-    const found = fitting(header, flags, 'cuda', free);
+    const found = largestFit(header, flags, 'cuda', free);
     if (found.kind !== 'context') throw new Error(found.kind);
     expect(found.contextTokens).toBe(20_224);
     expect(found.footprint.totalBytes).toBeLessThanOrEqual(free);
@@ -100,22 +100,22 @@ describe('what fits', () => {
   });
 
   it('is no more context than the model was trained for, nor than is asked for', () => {
-    expect(fitting(header, flags, 'cuda', 1e15)).toMatchObject({ kind: 'context', contextTokens: 65_536 });
-    expect(fitting(header, { ...flags, contextTokens: 8192 }, 'cuda', 1e15)).toMatchObject({
+    expect(largestFit(header, flags, 'cuda', 1e15)).toMatchObject({ kind: 'context', contextTokens: 65_536 });
+    expect(largestFit(header, { ...flags, contextTokens: 8192 }, 'cuda', 1e15)).toMatchObject({
       contextTokens: 8192,
     });
   });
 
   it('is some layers where a small context does not fit with all', () => {
     const free = totalAt({ contextTokens: 4096 }) - 40 * MIB;
-    const found = fitting(header, flags, 'cuda', free);
+    const found = largestFit(header, flags, 'cuda', free);
     if (found.kind !== 'layers') throw new Error(found.kind);
     expect(found.footprint.totalBytes).toBeLessThanOrEqual(free);
     expect(totalAt({ contextTokens: 4096, gpuLayers: found.gpuLayers + 1 })).toBeGreaterThan(free);
   });
 
   it('is nothing where not one layer fits, and says how much one would take', () => {
-    expect(fitting(header, flags, 'cuda', MIB)).toMatchObject({ kind: 'none' });
-    expect(fitting(header, flags, 'cpu', MIB)).toMatchObject({ kind: 'none' });
+    expect(largestFit(header, flags, 'cuda', MIB)).toMatchObject({ kind: 'none' });
+    expect(largestFit(header, flags, 'cpu', MIB)).toMatchObject({ kind: 'none' });
   });
 });

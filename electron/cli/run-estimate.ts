@@ -1,0 +1,115 @@
+import { basename } from 'node:path';
+import { fail, ok, type Result } from '../../shared/errors.ts';
+import { discoverCards } from '../core/devices/discovery.ts';
+import { machineTree } from '../core/devices/sysfs.ts';
+import { DEVICE_KINDS, type DeviceKind, kindOn } from '../core/ledger/footprint/device-kind.ts';
+import { estimate } from '../core/ledger/footprint/estimate.ts';
+import { largestFit } from '../core/ledger/footprint/fit.ts';
+import { DEFAULT_FLAGS, type LoadFlags } from '../core/ledger/footprint/flags.ts';
+import { readCompanions } from '../core/ledger/footprint/footprint-of-load.ts';
+import { ggmlTypeNamed } from '../core/ledger/footprint/ggml-types.ts';
+import { readHeader } from '../core/ledger/footprint/read-header.ts';
+import { type Invocation, readCount } from './arguments.ts';
+import type { Run } from './commands.ts';
+import { estimateText, fitText } from './estimate-text.ts';
+import { EXIT } from './exit-codes.ts';
+import { roomNow } from './room-now.ts';
+import { plain } from './terminal.ts';
+import { usageError } from './usage.ts';
+
+const MOST = 999_999_999;
+
+/** What a model will take, from its file's header alone. Exit code 65: the file can't be used. */
+export const runEstimate: Run = async (invocation, terminal) => {
+  const flags = readFlags(invocation);
+  if (!flags.ok) return usageError(invocation.command, flags.error.message, terminal);
+  const kind = readKind(invocation);
+  if (!kind.ok) return usageError(invocation.command, kind.error.message, terminal);
+  const path = invocation.positionals[0] ?? '';
+  const header = await readHeader(path);
+  const companions = header.ok ? await readCompanions(flags.value) : header;
+  if (!header.ok || !companions.ok) {
+    const error = header.ok ? (companions.ok ? null : companions.error) : header.error;
+    terminal.err(`landlord estimate: ${plain(error?.message ?? '')}`);
+    return EXIT.badFile;
+  }
+  const footprint = estimate(header.value, flags.value, kind.value, companions.value);
+  const json = invocation.flag('json');
+  if (!invocation.flag('fit')) {
+    terminal.out(
+      json ? JSON.stringify(footprint) : estimateText(basename(path), header.value, footprint, terminal),
+    );
+    return EXIT.done;
+  }
+  const room = await roomNow(invocation);
+  if (!room.ok) {
+    terminal.err(`landlord estimate: ${plain(room.error.message)}`);
+    return EXIT.refused;
+  }
+  const found = largestFit(header.value, flags.value, kind.value, room.value.bytes, companions.value);
+  terminal.out(
+    json
+      ? JSON.stringify({ ...footprint, fit: { ...found, roomBytes: room.value.bytes } })
+      : [
+          estimateText(basename(path), header.value, footprint, terminal),
+          '',
+          fitText(found, room.value, terminal),
+        ].join('\n'),
+  );
+  return EXIT.done;
+};
+
+/** Each option as llama-server takes it. Errors: `bad_input`. */
+function readFlags(invocation: Invocation): Result<LoadFlags> {
+  const counts = {
+    ctx: readCount(invocation, 'ctx', 0, MOST),
+    parallel: readCount(invocation, 'parallel', 1, 256),
+    ubatch: readCount(invocation, 'ubatch', 1, 65_536),
+    gpuLayers: readCount(invocation, 'gpu-layers', 0, MOST),
+    cpuExperts: readCount(invocation, 'n-cpu-moe', 0, MOST),
+    build: readCount(invocation, 'build', 1, MOST),
+  };
+  for (const count of Object.values(counts)) if (!count.ok) return count;
+  const value = (count: Result<number | null>): number | null => (count.ok ? count.value : null);
+  const types = ['cache-type-k', 'cache-type-v'].map((option) => invocation.text(option) ?? 'f16');
+  const unknown = types.find((type) => ggmlTypeNamed(type) === null);
+  if (unknown !== undefined)
+    return fail(
+      'bad_input',
+      `${unknown} is no cache type; f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 and iq4_nl are.`,
+    );
+  const flash = invocation.text('flash-attn') ?? 'auto';
+  if (flash !== 'on' && flash !== 'off' && flash !== 'auto')
+    return fail('bad_input', `--flash-attn takes on, off or auto, not ${flash}.`);
+  const ubatch = value(counts.ubatch) ?? DEFAULT_FLAGS.ubatch;
+  return ok({
+    ...DEFAULT_FLAGS,
+    contextTokens: value(counts.ctx) || null,
+    slots: value(counts.parallel),
+    unified: invocation.flag('kv-unified') ? true : null,
+    batch: Math.max(DEFAULT_FLAGS.batch, ubatch),
+    ubatch,
+    cacheTypeK: types[0] ?? 'f16',
+    cacheTypeV: types[1] ?? 'f16',
+    flashAttention: flash,
+    gpuLayers: value(counts.gpuLayers),
+    cpuExpertLayers: value(counts.cpuExperts) ?? 0,
+    fullWindowCache: invocation.flag('swa-full'),
+    projectorPath: invocation.text('mmproj'),
+    build: value(counts.build),
+  });
+}
+
+/** Without `--device`, what the first discrete card of this machine runs with; no card: its processor. */
+function readKind(invocation: Invocation): Result<DeviceKind> {
+  const asked = invocation.text('device');
+  if (asked === null) {
+    const cards = discoverCards(machineTree);
+    const card = cards.find((one) => one.memory === 'discrete') ?? cards[0];
+    return ok(card === undefined ? 'cpu' : kindOn(card.kind));
+  }
+  const kind = DEVICE_KINDS.find((one) => one === asked);
+  return kind === undefined
+    ? fail('bad_input', `--device takes ${DEVICE_KINDS.join(', ')}, not ${asked}.`)
+    : ok(kind);
+}

@@ -1,0 +1,110 @@
+import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { writeGguf } from '../support/gguf-writer.ts';
+import { landlord } from '../support/landlord.ts';
+import { llama, qwen35 } from '../support/synthetic-architectures.ts';
+
+let folder = '';
+let model = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'landlord-estimate-'));
+  model = await writeGguf(join(folder, 'small.gguf'), llama());
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const estimate = (...args: readonly string[]) => landlord(['estimate', ...args, '--state-dir', folder]);
+const parts = async (...args: readonly string[]): Promise<Record<string, number>> => {
+  const ran = await estimate(model, '--json', '--device', 'cuda', ...args);
+  expect(ran.code).toBe(0);
+  return JSON.parse(ran.out);
+};
+
+describe('landlord estimate', () => {
+  it('shows a person the parts and their sum', async () => {
+    const hybrid = await writeGguf(join(folder, 'hybrid.gguf'), qwen35());
+    const { code, out } = await estimate(hybrid, '--ctx', '4096');
+    expect(code).toBe(0);
+    expect(out).toContain('qwen35, 8 layers, 2 of them with a cache, 4096 tokens of context');
+    for (const part of ['weights', 'keys and values', 'recurrent state', 'compute buffers', 'together'])
+      expect(out).toMatch(new RegExp(`^ +${part} +[\\d.]+ [MG]B$`, 'm'));
+  });
+
+  it('gives a program the parts in bytes', async () => {
+    const footprint = await parts('--ctx', '4096');
+    expect(Object.keys(footprint)).toEqual([
+      'weightsBytes',
+      'kvBytes',
+      'recurrentBytes',
+      'computeBytes',
+      'overheadBytes',
+      'totalBytes',
+      'layers',
+      'kvLayers',
+      'contextTokens',
+      'notes',
+    ]);
+    expect(footprint).toMatchObject({
+      kvBytes: 4 * 4096 * 128 * 2,
+      layers: 4,
+      kvLayers: 4,
+      contextTokens: 4096,
+    });
+  });
+
+  it('takes the flags as llama-server does', async () => {
+    const plain = await parts('--ctx', '4096');
+    expect((await parts('--ctx', '4000')).contextTokens).toBe(4096);
+    expect((await parts()).contextTokens).toBe(8192);
+    expect((await parts('--ctx', '0')).contextTokens).toBe(8192);
+    expect((await parts('--ctx', '3000', '--parallel', '3')).contextTokens).toBe(3072);
+    expect((await parts('--ctx', '2600', '--parallel', '3', '--kv-unified')).contextTokens).toBe(2816);
+    const packed = await parts('--ctx', '4096', '--cache-type-k', 'q8_0', '--cache-type-v', 'q4_0');
+    expect(packed.kvBytes).toBe(((plain.kvBytes ?? 0) * (34 + 18)) / 128);
+    expect((await parts('--ctx', '4096', '--gpu-layers', '3')).kvBytes).toBe((plain.kvBytes ?? 0) / 2);
+    expect((await parts('--ctx', '4096', '--ubatch', '256')).computeBytes).toBeLessThan(
+      plain.computeBytes ?? 0,
+    );
+    expect((await parts('--ctx', '4096', '--flash-attn', 'off')).computeBytes).toBeGreaterThan(
+      2 * (plain.computeBytes ?? 0),
+    );
+    expect((await parts('--ctx', '4096', '--mmproj', model)).weightsBytes).toBeGreaterThan(
+      plain.weightsBytes ?? 0,
+    );
+  });
+
+  it('--fit says what fits into what is free now', async () => {
+    const { code, out } = await estimate(model, '--fit');
+    expect(code).toBe(0);
+    expect(out).toMatch(/^Fits into [\d.]+ GB of .*: all layers with 8192 tokens of context/m);
+    const json = JSON.parse((await estimate(model, '--fit', '--json')).out);
+    expect(json.fit).toMatchObject({ kind: 'context', contextTokens: 8192 });
+    expect(json.fit.roomBytes).toBeGreaterThan(json.totalBytes);
+  });
+
+  it('answers 65 and one sentence for a file that can not be used', async () => {
+    const cut = await writeGguf(join(folder, 'cut.gguf'), llama());
+    await truncate(cut, 3_000);
+    await writeFile(join(folder, 'other.gguf'), 'GGML, long ago\n');
+    for (const path of [cut, join(folder, 'other.gguf'), folder, join(folder, 'none.gguf')]) {
+      const ran = await estimate(path);
+      expect(ran.code).toBe(65);
+      expect(ran.out).toBe('');
+      expect(ran.err).toMatch(/^landlord estimate: [^\n]+\.\n$/);
+    }
+    expect((await estimate(model, '--mmproj', cut)).code).toBe(65);
+  });
+
+  it.each([
+    [['--ctx', 'many'], /--ctx takes a whole number/],
+    [['--parallel', '0'], /--parallel takes a whole number from 1/],
+    [['--cache-type-v', 'q9'], /q9 is no cache type/],
+    [['--flash-attn', 'maybe'], /on, off or auto/],
+    [['--device', 'npu'], /cuda, hip/],
+  ])('%j is a usage error', async (args, message) => {
+    const ran = await estimate(model, ...args);
+    expect(ran.code).toBe(64);
+    expect(ran.err).toMatch(message);
+  });
+});
