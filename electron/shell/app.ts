@@ -49,6 +49,8 @@ const PARTITION = 'landlord';
 const TITLE = 'VRAM Landlord';
 const STOP_LIMIT_MS = 10_000;
 const LOST_LIMIT_MS = 15_000;
+const NO_SANDBOX =
+  'It does not run without its sandbox, which this system does not let it set up here. Install the deb package, which can, or use `landlord serve`.';
 
 /** Resolves when the window is open, or the app has been told to end. */
 export async function startShell(options: ShellOptions): Promise<void> {
@@ -56,6 +58,12 @@ export async function startShell(options: ShellOptions): Promise<void> {
   const { app } = electron;
   if (!app.requestSingleInstanceLock()) {
     app.quit();
+    return;
+  }
+  // An AppImage's launcher adds this by itself where the kernel keeps user namespaces from programs.
+  if (app.commandLine.hasSwitch('no-sandbox')) {
+    electron.dialog.showErrorBox(TITLE, NO_SANDBOX);
+    app.exit(1);
     return;
   }
   // The guard of the GPU's memory takes none of it. Both only count before the app is ready.

@@ -24,7 +24,7 @@ export type ShellApp = Pick<
   | 'quit'
   | 'exit'
   | 'on'
->;
+> & { readonly commandLine: Pick<App['commandLine'], 'hasSwitch'> };
 
 export type ShellWindow = Pick<
   BrowserWindow,

@@ -163,7 +163,9 @@ export interface FakeElectron extends ElectronParts {
   quits(): boolean;
 }
 
-export function createFakeElectron(options: { readonly lock?: boolean } = {}): FakeElectron {
+export function createFakeElectron(
+  options: { readonly lock?: boolean; readonly switches?: readonly string[] } = {},
+): FakeElectron {
   const events = new EventEmitter();
   const calls: string[] = [];
   const windows: FakeWindow[] = [];
@@ -201,6 +203,7 @@ export function createFakeElectron(options: { readonly lock?: boolean } = {}): F
         return options.lock ?? true;
       },
       disableHardwareAcceleration: () => void calls.push('no acceleration'),
+      commandLine: { hasSwitch: (name) => options.switches?.includes(name) ?? false },
       enableSandbox: () => void calls.push('sandbox'),
       whenReady: () => whenReady,
       quit: () => void calls.push('quit'),

@@ -55,6 +55,24 @@ describe('shell: one instance', () => {
   });
 });
 
+describe('shell: never without the sandbox', () => {
+  it('ends with a sentence when it was started with --no-sandbox, and starts no runtime', async () => {
+    const electron = createFakeElectron({ switches: ['no-sandbox'] });
+    let connects = 0;
+    await startShell({
+      ...build,
+      electron,
+      connect: async () => {
+        connects += 1;
+        return ok(fakeSource());
+      },
+    });
+    expect(electron.calls).toEqual(['lock', 'exit 1']);
+    expect(electron.errors).toEqual([expect.stringContaining('sandbox')]);
+    expect(connects).toBe(0);
+  });
+});
+
 describe('shell: takes no GPU memory and gives its page no power', () => {
   it('turns acceleration off and the sandbox on before the app is ready', async () => {
     const electron = await started(async () => ok(fakeSource()));
