@@ -74,17 +74,19 @@ export async function startShell(options: ShellOptions): Promise<void> {
   let source: RuntimeSource | null = null;
   let desk: Awaited<ReturnType<NonNullable<ShellOptions['makeDesk']>>> | null = null;
   let ending = false;
+  /** Electron closes the windows first when it is told to quit: that is no person closing one. */
+  let leaving = false;
   const onClose = (): 'hide' | 'quit' | 'minimize' => desk?.onClose() ?? 'quit';
   const window: PageWindow = new PageWindow({
     electron,
     preloadPath: options.preloadPath,
     partition: PARTITION,
     title: TITLE,
-    mayOpen: () => source !== null && !ending,
+    mayOpen: () => source !== null && !leaving && !ending,
     onClose,
     onGone: () => {
       ipc.unwatch();
-      if (!ending && onClose() === 'hide') desk?.hidden();
+      if (!leaving && !ending && onClose() === 'hide') desk?.hidden();
     },
     onFront: () => desk?.windowShown(),
   });
@@ -103,6 +105,9 @@ export async function startShell(options: ShellOptions): Promise<void> {
   });
   app.on('window-all-closed', () => {
     if (onClose() !== 'hide') app.quit();
+  });
+  app.on('before-quit', () => {
+    leaving = true;
   });
   app.on('will-quit', (event) => {
     if (ending) return;

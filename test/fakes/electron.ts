@@ -260,6 +260,13 @@ export function createFakeElectron(
     },
     quits: () => {
       const event = fakeEvent();
+      events.emit('before-quit', fakeEvent());
+      for (const window of windows.filter((one) => !one.webContents.destroyed)) {
+        const closing = fakeEvent();
+        window.emit('close', closing);
+        if (closing.prevented) return false;
+        window.destroy();
+      }
       events.emit('will-quit', event);
       return !event.prevented;
     },

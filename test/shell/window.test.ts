@@ -63,12 +63,16 @@ describe('window: closing it', () => {
     expect([...small.calls, ...quitting.calls]).toEqual([]);
   });
 
-  it('is not held up by a minimized window once the app quits', async () => {
-    const { electron, calls } = await shell('minimize');
-    electron.quits();
-    expect(calls).toEqual(['stop']);
-    electron.closeWindow();
-    expect(electron.windows[0]?.calls).not.toContain('minimize');
+  it('does not hold up a quit, nor say then that the app goes on', async () => {
+    for (const onClose of ['minimize', 'hide'] as const) {
+      const { electron, calls } = await shell(onClose);
+      expect(electron.quits()).toBe(false);
+      expect(electron.windows[0]?.calls).not.toContain('minimize');
+      // Only the runtime holds it up, and that ends.
+      expect(calls).toEqual(['stop']);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      expect(electron.calls.at(-1)).toBe('exit 0');
+    }
   });
 });
 
