@@ -104,8 +104,16 @@ export async function bundleApp(root: string, appDir: string, target: Target): P
   }
   writeFileSync(
     join(appDir, 'LICENSES.txt'),
-    `${readFileSync(join(root, 'LICENSE'), 'utf8').trim()}\n\n${'-'.repeat(80)}\n\n${licenceText(packages)}`,
+    `${readFileSync(join(root, 'LICENSE'), 'utf8').trim()}\n\n${'-'.repeat(80)}\n\n${licenceText(packages)}${nodeNotice(root)}`,
   );
+}
+
+/** Its own text is long, and its package here does not have it. */
+function nodeNotice(root: string): string {
+  const facts: unknown = JSON.parse(readFileSync(join(root, 'node_modules/node/package.json'), 'utf8'));
+  const version = typeof facts === 'object' && facts !== null ? String(Reflect.get(facts, 'version')) : '';
+  const text = `https://github.com/nodejs/node/blob/v${version}/LICENSE`;
+  return `\n${'-'.repeat(80)}\n\nNode.js ${version} (MIT, and others of its parts): ${text}\n`;
 }
 
 /** As much of the project's package.json as the app needs; `type` makes its files ES modules. */

@@ -9,6 +9,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,6 +18,7 @@ import { extractAll, listPackage } from '@electron/asar';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { UNPACKED_DIR } from '../../build/package/pack.ts';
 import { listFolder, ownBytes, type PackedFile, sizeReport } from '../../build/package/sizes.ts';
+import { AUTOSTART_FILE } from '../../electron/shell/autostart.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);
@@ -115,11 +117,21 @@ describe('package: what is in it', () => {
       expect(path).toMatch(/^\/out\/(main\/[\w-]+\.js|preload\.cjs|icons\/(tray|app)\/.+\.png)$/);
   });
 
+  it('is the same app to the desktop as its autostart entry', () => {
+    const facts = JSON.parse(
+      readFileSync(join(unpacked, 'resources/app.asar.unpacked/package.json'), 'utf8'),
+    );
+    expect(facts).toMatchObject({ name: 'vram-landlord', productName: 'VRAM Landlord', type: 'module' });
+    expect(facts.desktopName).toBe(AUTOSTART_FILE);
+    expect(facts.devDependencies).toBe(undefined);
+  });
+
   it('tells the licence of everything that is bundled', () => {
     const text = readFileSync(join(unpacked, 'resources/app.asar.unpacked/LICENSES.txt'), 'utf8');
     for (const name of ['fastify', 'zod', 'yaml', 'react-dom', 'zustand', '@huggingface/gguf'])
       expect(text, name).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+ \\(`, 'm'));
     expect(text).not.toContain('(unknown)');
+    expect(text).toMatch(/^Node\.js 24\./m);
   });
 
   it('is under 250 MB without Electron’s runtime', () => {
@@ -213,7 +225,8 @@ describe('package: what it does', () => {
     symlinkSync(join(unpacked, 'resources/node'), join(resources, 'node'));
     const electron = join(folder, 'main', 'node_modules', 'electron');
     mkdirSync(electron, { recursive: true });
-    cpSync(join(root, 'test/package/stand-in-electron.mjs'), join(electron, 'index.mjs'));
+    const standIn = readFileSync(join(root, 'test/package/stand-in-electron.ts'), 'utf8');
+    writeFileSync(join(electron, 'index.mjs'), stripTypeScriptTypes(standIn));
     writeFileSync(join(electron, 'package.json'), '{"name":"electron","exports":"./index.mjs"}');
 
     const { stdout } = await run(
@@ -237,6 +250,7 @@ describe('package: what it does', () => {
       devices: true,
       link: 'own',
     });
-    expect(events).toContain('started');
+    expect(events).toMatchObject({ ok: true });
+    expect(events.value.map((event: { readonly kind: string }) => event.kind)).toContain('started');
   }, 60_000);
 });

@@ -1,0 +1,168 @@
+/**
+ * The module 'electron' for the packed main process where Electron's program is not there: plain Node
+ * runs `main.js`, and this plays the system. Once the window is open it asks as the page would and
+ * prints, as one line of JSON, what came of it; then it quits. Its types are Electron's own; they are
+ * stripped before it is put beside the package.
+ */
+import { EventEmitter } from 'node:events';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type * as Electron from 'electron';
+
+const appPath = join(dirname(process.argv[1] ?? ''), '..', '..');
+Object.assign(process, { resourcesPath: dirname(appPath) });
+
+const handlers = new Map<string, Parameters<Electron.IpcMain['handle']>[1]>();
+const pushed: { readonly channel: string; readonly value: Record<string, unknown> }[] = [];
+const events = new EventEmitter();
+let servePage: Parameters<Electron.Protocol['handle']>[1] | null = null;
+
+const parts: Pick<
+  Electron.App,
+  | 'requestSingleInstanceLock'
+  | 'disableHardwareAcceleration'
+  | 'enableSandbox'
+  | 'whenReady'
+  | 'getAppPath'
+  | 'getPath'
+  | 'isPackaged'
+  | 'getLoginItemSettings'
+  | 'setLoginItemSettings'
+  | 'quit'
+  | 'exit'
+> & { readonly commandLine: Pick<Electron.CommandLine, 'hasSwitch'> } = {
+  requestSingleInstanceLock: () => true,
+  disableHardwareAcceleration: () => {},
+  enableSandbox: () => {},
+  commandLine: { hasSwitch: () => false },
+  whenReady: async () => {},
+  getAppPath: () => appPath,
+  getPath: () => join(dirname(appPath), '..', 'vram-landlord'),
+  isPackaged: true,
+  getLoginItemSettings: () => ({
+    openAtLogin: false,
+    openAsHidden: false,
+    wasOpenedAtLogin: false,
+    wasOpenedAsHidden: false,
+    restoreState: false,
+    status: 'not-registered',
+    executableWillLaunchAtLogin: false,
+    launchItems: [],
+  }),
+  setLoginItemSettings: () => {},
+  quit() {
+    let prevented = false;
+    events.emit('will-quit', {
+      preventDefault: () => {
+        prevented = true;
+      },
+    });
+    if (!prevented) process.exit(0);
+  },
+  exit: (code) => process.exit(code),
+};
+export const app = Object.assign(events, parts);
+
+export class BrowserWindow
+  extends EventEmitter
+  implements
+    Pick<
+      Electron.BrowserWindow,
+      'loadURL' | 'show' | 'focus' | 'isFocused' | 'isMinimized' | 'minimize' | 'restore'
+    >
+{
+  readonly #preload: string;
+  readonly webContents: Pick<Electron.WebContents, 'id' | 'send' | 'isDestroyed'> = {
+    id: 1,
+    send: (channel, text) => void pushed.push({ channel, value: JSON.parse(String(text)) }),
+    isDestroyed: () => false,
+  };
+  constructor(options: Electron.BrowserWindowConstructorOptions) {
+    super();
+    this.#preload = options.webPreferences?.preload ?? '';
+  }
+  async loadURL(url: string): Promise<void> {
+    const request = Object.create(Request.prototype, { url: { value: url }, method: { value: 'GET' } });
+    const page = await servePage?.(request);
+    await this.#ask(url, 'watch', {});
+    for (let tries = 0; tries < 200 && !showsDevice(); tries += 1) await delay(50);
+    const found = await this.#ask(url, 'events', { afterId: null, limit: 50 });
+    const saw = {
+      url,
+      pageStatus: page?.status,
+      pageIsOurs: (await page?.text())?.includes('VRAM Landlord'),
+      preloadThere: existsSync(this.#preload),
+      node: process.execPath,
+      devices: showsDevice(),
+      link: pushed.find(({ channel }) => channel === 'landlord:push:link')?.value.kind,
+      events: found,
+    };
+    process.stdout.write(`${JSON.stringify(saw)}\n`);
+    setImmediate(() => app.quit());
+  }
+  /** As the page would, in the top frame. */
+  #ask(url: string, name: string, args: object): Promise<unknown> {
+    const handler = handlers.get(`landlord:call:${name}`);
+    const event = { sender: this.webContents, senderFrame: { parent: null, url } };
+    return handler === undefined ? Promise.resolve(null) : Reflect.apply(handler, null, [event, args]);
+  }
+  show(): void {}
+  focus(): void {}
+  isFocused(): boolean {
+    return false;
+  }
+  isMinimized(): boolean {
+    return false;
+  }
+  minimize(): void {}
+  restore(): void {}
+}
+
+function showsDevice(): boolean {
+  return pushed.some(
+    ({ channel, value }) =>
+      channel === 'landlord:push:state' && Array.isArray(value.devices) && value.devices.length > 0,
+  );
+}
+
+export class Tray implements Pick<Electron.Tray, 'setImage' | 'setToolTip' | 'setContextMenu'> {
+  setImage(): void {}
+  setToolTip(): void {}
+  setContextMenu(): void {}
+}
+export class Notification extends EventEmitter implements Pick<Electron.Notification, 'show' | 'close'> {
+  show(): void {}
+  close(): void {}
+}
+export const dialog: Pick<Electron.Dialog, 'showErrorBox' | 'showMessageBox'> = {
+  showMessageBox: async () => ({ response: 0, checkboxChecked: false }),
+  showErrorBox: (title, text) => void process.stderr.write(`${title}: ${text}\n`),
+};
+export const ipcMain: Pick<Electron.IpcMain, 'handle'> = {
+  handle: (channel, handler) => void handlers.set(channel, handler),
+};
+export const protocol: Pick<Electron.Protocol, 'registerSchemesAsPrivileged'> = {
+  registerSchemesAsPrivileged: () => {},
+};
+export const shell: Pick<Electron.Shell, 'openExternal'> = { openExternal: async () => {} };
+export const clipboard = { writeText: () => {} };
+export const powerMonitor = new EventEmitter();
+export const powerSaveBlocker: Pick<Electron.PowerSaveBlocker, 'start' | 'stop'> = {
+  start: () => 1,
+  stop: () => true,
+};
+export const Menu = { setApplicationMenu: () => {}, buildFromTemplate: () => ({}) };
+const pageProtocol: Pick<Electron.Protocol, 'handle'> = {
+  handle: (_scheme, handler) => {
+    servePage = handler;
+  },
+};
+export const session = {
+  fromPartition: () => ({
+    setPermissionRequestHandler: () => {},
+    setPermissionCheckHandler: () => {},
+    setDevicePermissionHandler: () => {},
+    protocol: pageProtocol,
+  }),
+};
