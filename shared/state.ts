@@ -104,6 +104,8 @@ export interface LaneHolderState {
 
 export interface LaneState {
   readonly backend: string;
+  /** Whether the config sets `lanes` for this backend: its turns are meant to take the lane. */
+  readonly configured: boolean;
   readonly path: string;
   readonly width: number;
   readonly held: boolean | null;

@@ -1,6 +1,7 @@
 import { acquireTurn } from '../core/gate/acquire.ts';
 import { become, supervise } from '../core/gate/become.ts';
 import { createGate, type Gate } from '../core/gate/gate.ts';
+import { createTeller } from '../core/gate/news.ts';
 import { findProgram } from '../core/gate/program.ts';
 import type { GateReport } from '../core/gate/reports.ts';
 import type { TurnClass } from '../core/gate/sidecar.ts';
@@ -24,7 +25,8 @@ export const runTurn: Run = async (invocation, terminal) => {
     terminal.err(`landlord turn: ${plain(program.why)}`);
     return program.kind === 'not_found' ? EXIT.notFound : EXIT.notAllowed;
   }
-  const gate = createGate();
+  const teller = createTeller();
+  const gate = createGate({ teller });
   const turn = await acquireTurn(gate, request.backend, {
     session: request.session,
     model: request.model,
@@ -32,6 +34,8 @@ export const runTurn: Run = async (invocation, terminal) => {
     waitMs: request.waitMs,
     onReport: (report) => terminal.err(reportLine(report)),
   });
+  // After this there is no more of us, or nothing that waits.
+  await teller.settled();
   if (turn.kind === 'busy') {
     terminal.err(plain(`${turn.code}: ${turn.message}`));
     return EXIT.busy;

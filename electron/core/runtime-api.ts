@@ -41,6 +41,22 @@ export interface EventQuery {
   readonly limit?: number;
 }
 
+/**
+ * What another process of ours has to tell: a turn that went through without its lane, or elsewhere
+ * because the lane was in use (rule 21). It knows lanes, not the names of our backends.
+ */
+export interface ReportedEvent {
+  readonly kind: 'fail_open' | 'deflected';
+  /** One sentence for a person. */
+  readonly reason: string;
+  /** `127.0.0.1_8080`. */
+  readonly lane: string | null;
+  readonly session: string | null;
+  /** As the backend names it. */
+  readonly model: string | null;
+  readonly numbers: Readonly<Record<string, number | null>>;
+}
+
 export interface RuntimeApi {
   state(): LandlordState;
   /** Called after each change, with the new state. Returns its own undo. */
@@ -50,4 +66,10 @@ export interface RuntimeApi {
   events(query: EventQuery): Promise<Result<readonly LandlordEvent[]>>;
   /** Resolves when the thing is done or refused; a load resolves when loaded, failed or refused. */
   command(command: Command, signal?: AbortSignal): Promise<Result<CommandDone>>;
+}
+
+/** What the runtime itself offers beyond that, to those who serve it. */
+export interface HostApi extends RuntimeApi {
+  /** Takes what another process of ours saw into the log. */
+  report(event: ReportedEvent): void;
 }

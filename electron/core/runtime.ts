@@ -12,6 +12,8 @@ import { ChildSampler } from './devices/sampler.ts';
 import type { Notification } from './events/notification-log.ts';
 import { SqliteStore } from './events/sqlite-store.ts';
 import { Syslog } from './events/syslog.ts';
+import { createGate } from './gate/gate.ts';
+import { createLaneWatch } from './gate/lane-watch.ts';
 import { startHttpServer } from './http/server.ts';
 import { Ledger } from './ledger/ledger.ts';
 import { runCommand } from './loop/commands.ts';
@@ -20,15 +22,18 @@ import { Fleet } from './loop/fleet.ts';
 import { durableForecaster } from './loop/forecaster.ts';
 import { Intents } from './loop/intents.ts';
 import { Journal, type SystemLog } from './loop/journal.ts';
+import { laneWatchAside } from './loop/lane-watch-aside.ts';
+import { LaneWriter } from './loop/lane-writer.ts';
 import { LaneBook } from './loop/lanes.ts';
 import { LearnedFloors } from './loop/learned-floors.ts';
 import type { CommandContext } from './loop/load-command.ts';
 import { LoadWatch } from './loop/load-watch.ts';
 import { Publisher } from './loop/publisher.ts';
+import { ReportDesk } from './loop/reports.ts';
 import { TenantBook } from './loop/tenants.ts';
 import { readWishes, writeWishes } from './loop/wishes.ts';
 import { processTimes } from './process/process-times.ts';
-import type { Command, CommandDone, EventQuery, RuntimeApi } from './runtime-api.ts';
+import type { Command, CommandDone, EventQuery, HostApi } from './runtime-api.ts';
 import { readInChild } from './settings/config-reader.ts';
 import { SettingsFile } from './settings/settings-file.ts';
 import { ensureStateDir } from './state-dir/ensure-state-dir.ts';
@@ -54,7 +59,7 @@ export interface RuntimeOptions {
   readonly systemLog?: boolean;
 }
 
-export interface Runtime extends RuntimeApi {
+export interface Runtime extends HostApi {
   /** `http://127.0.0.1:7781` */
   readonly url: string;
   /** Opens the page once; a new one each time it is read. */
@@ -143,7 +148,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Result<Runt
 }
 
 interface Box {
-  readonly api: RuntimeApi;
+  readonly api: HostApi;
   readonly loop: ControlLoop;
   readonly journal: Journal;
   stop(): Promise<void>;
@@ -181,7 +186,11 @@ async function assemble(
   const { settings } = await settingsFile.start();
   const ledger = new Ledger();
   const tenants = new TenantBook();
-  const lanes = new LaneBook();
+  const gate = createGate({ env: () => env });
+  const lanes = new LaneBook(
+    laneWatchAside(undefined, undefined, (readTable) => createLaneWatch(gate, readTable)),
+  );
+  const laneWriter = await LaneWriter.create(gate, journal, store);
   const floors = new LearnedFloors(store);
   let sampler = newSampler(settings, clock, paths);
   const fleet = new Fleet(
@@ -244,6 +253,7 @@ async function assemble(
   const apply = async (next: Settings): Promise<void> => {
     const before = loop.settings;
     loads.forget();
+    laneWriter.write(next.backends);
     loop.setSettings(next);
     if (JSON.stringify(next.devices) !== JSON.stringify(before.devices)) {
       const old = sampler;
@@ -255,6 +265,7 @@ async function assemble(
     await watchBackends();
     await discover();
   };
+  laneWriter.write(settings.backends);
   startSampler();
   await watchBackends();
   void discover();
@@ -270,13 +281,15 @@ async function assemble(
   const learnTimer = setInterval(learn, LEARN_EVERY_MS);
   const recordTimer = setInterval(() => tenants.record(loop.sight, store, clock.epochMs()), RECORD_EVERY_MS);
 
+  const reports = new ReportDesk(journal, () => loop.settings.backends ?? found, clock);
   const stopping = new AbortController();
   const context: CommandContext = { loop, fleet, ledger, journal, loads, clock, inFlight: new Map() };
-  const api: RuntimeApi = {
+  const api: HostApi = {
     state: () => publisher.state(),
     onState: (listener) => publisher.onState(listener),
     onEvent: (listener: (event: LandlordEvent) => void) => journal.onEvent(listener),
     events: (query: EventQuery) => store.query(query),
+    report: (event) => reports.take(event),
     command(command: Command, signal?: AbortSignal): Promise<Result<CommandDone>> {
       if (stopping.signal.aborted)
         return Promise.resolve(fail('cancelled', 'VRAM Landlord is being stopped.'));

@@ -14,6 +14,7 @@ const holder = {
 };
 const lane = (change: Partial<LandlordState['lanes'][number]>): LandlordState['lanes'][number] => ({
   backend: 'router',
+  configured: true,
   path: '/l',
   width: 1,
   held: true,

@@ -87,6 +87,7 @@ function busyState(change: Partial<LandlordState['lanes'][number]['holders'][num
     lanes: [
       {
         backend: 'router',
+        configured: true,
         path: '/l',
         width: 1,
         held: true,

@@ -206,6 +206,7 @@ describe('the scripted day', () => {
     scene.lanes = [
       {
         backend: 'router',
+        configured: true,
         path: '/gates/127.0.0.1_8080.lock',
         width: 1,
         held: true,

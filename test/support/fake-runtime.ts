@@ -1,4 +1,10 @@
-import type { Command, CommandDone, EventQuery, RuntimeApi } from '../../electron/core/runtime-api.ts';
+import type {
+  Command,
+  CommandDone,
+  EventQuery,
+  HostApi,
+  ReportedEvent,
+} from '../../electron/core/runtime-api.ts';
 import { fail, ok, type Result } from '../../shared/errors.ts';
 import type { LandlordEvent, NewEvent } from '../../shared/events.ts';
 import { type LandlordState, type ModelState, STATE_SCHEMA } from '../../shared/state.ts';
@@ -6,10 +12,11 @@ import { type LandlordState, type ModelState, STATE_SCHEMA } from '../../shared/
 const GB = 1_000_000_000;
 
 /** A runtime with a 24 GB card, a desktop and four models, whose state and events a test sets. */
-export interface FakeRuntime extends RuntimeApi {
+export interface FakeRuntime extends HostApi {
   /** Everything that was asked for, in order. */
   readonly commands: Command[];
   readonly queries: EventQuery[];
+  readonly reported: ReportedEvent[];
   publish(change: Partial<LandlordState>): void;
   /** `at` is one of a row of made-up times unless it is given. */
   append(event: Partial<NewEvent> & { readonly at?: string }): LandlordEvent;
@@ -31,6 +38,7 @@ export function createFakeRuntime(initial: LandlordState = sampleState()): FakeR
   return {
     commands: [],
     queries: [],
+    reported: [],
     failEvents: false,
     answer: (command) => ok({ message: `Did ${command.type}.` }),
     state: () => state,
@@ -57,6 +65,9 @@ export function createFakeRuntime(initial: LandlordState = sampleState()): FakeR
     async command(command, signal) {
       this.commands.push(command);
       return this.answer(command, signal);
+    },
+    report(event) {
+      this.reported.push(event);
     },
     publish(change) {
       state = { ...state, ...change, revision: state.revision + 1 };

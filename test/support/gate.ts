@@ -18,6 +18,8 @@ export const LANE_8080 = '127.0.0.1_8080';
 /** Nothing of this process's but the way to programs; and Node need not compile us again and again. */
 const BASE_ENV: Readonly<Record<string, string>> = {
   PATH: process.env.PATH ?? '',
+  // A landlord that this user really runs is not to hear of tests.
+  VRAM_LANDLORD_REPORTS: 'off',
   NODE_COMPILE_CACHE: fileURLToPath(new URL('../../node_modules/.cache/compile', import.meta.url)),
 };
 

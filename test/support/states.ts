@@ -78,6 +78,7 @@ export const stateSchema: z.ZodType<LandlordState> = z.strictObject({
   lanes: z.array(
     z.strictObject({
       backend: z.string(),
+      configured: z.boolean(),
       path: z.string(),
       width: z.int(),
       held: z.boolean().nullable(),

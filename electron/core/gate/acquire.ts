@@ -38,6 +38,10 @@ export async function acquireTurn(
   const prepared = gate.prepare(backendUrl, options);
   if (prepared.kind === 'settled') return prepared.turn;
   const { context } = prepared;
+  return gate.deflect(context, await take(gate, context, options));
+}
+
+async function take(gate: Gate, context: TryContext, options: WaitOptions): Promise<Turn> {
   if (options.signal?.aborted === true) return cancelled(0);
   const first = gate.attempt(context, newcomerName(context.about.class), 0);
   if (first.kind !== 'missed') return first;

@@ -4,6 +4,7 @@ import { isFolder, MACHINE_WIDE_ROOT, networkFileSystem, passwdHome } from './ga
 import type { LocalNames } from './lane-key.ts';
 import { readLocalNames } from './local-names.ts';
 import { type FileLocker, fileLocker } from './locker.ts';
+import { silent, type Teller } from './news.ts';
 
 /** What the gate asks of the world outside the lock files, so that a test can say what there is. */
 export interface GateWorld {
@@ -17,6 +18,8 @@ export interface GateWorld {
   networkFileSystem(folder: string): string | null;
   names(): LocalNames;
   locker(): Result<FileLocker>;
+  /** Who hears of deflected turns and of a gate that is out of order, beside the turn's own program. */
+  readonly teller: Teller;
   /** Wall time, for the sidecar. */
   epochMs(): number;
   /** CLOCK_MONOTONIC, one clock for all processes of this boot. */
@@ -46,6 +49,7 @@ export const realWorld: GateWorld = {
   networkFileSystem,
   names: readLocalNames,
   locker: fileLocker,
+  teller: silent,
   epochMs: () => Date.now(),
   monotonicMs: () => {
     const [seconds, nanoseconds] = process.hrtime();

@@ -6,6 +6,7 @@ import { readLockTable } from './kernel-locks.ts';
 import { type LaneFiles, slotFiles } from './lane-files.ts';
 import type { FileLocker } from './locker.ts';
 import { heldInLine, slotClaimed, turnHolds } from './nested.ts';
+import { deflectionNews, failOpenNews } from './news.ts';
 import { createPlanner, type Plan, type Planner } from './plan.ts';
 import { newcomerName } from './queue.ts';
 import {
@@ -41,6 +42,8 @@ export interface TurnOptions {
   readonly onReport?: OnReport;
   /** False writes no sidecar: faster, and nobody can tell who holds the lane. Default true. */
   readonly sidecar?: boolean;
+  /** False: a running landlord does not hear of this turn, whatever happens to it. Default true. */
+  readonly reports?: boolean;
   /** Its name in sidecar and LANDLORD_TURN; made up when left out. */
   readonly turn?: string;
 }
@@ -66,6 +69,8 @@ export interface Gate extends Planner {
   /** `place`: a ticket's name; null: whoever waits. */
   attempt(context: TryContext, place: string | null, waitedMs: number): HeldTurn | OpenTurn | Missed;
   busy(context: TryContext, missed: Missed, waitedMs: number): BusyTurn | NestedTurn;
+  /** Has a turn that ends as busy told to the runtime; returns it. */
+  deflect<T extends Turn>(context: TryContext, turn: T): T;
   /** Takes the lane if it is free now, and nobody waits who comes first. */
   tryTurn(backendUrl: string | null | undefined, options?: TurnOptions): Turn;
   /** Runs `fn` so that a turn for the same lane inside it passes. */
@@ -93,7 +98,11 @@ export function createGate(overrides: Partial<GateWorld> = {}): Gate {
   };
 
   const prepare = (backendUrl: string | null | undefined, options: TurnOptions): Prepared => {
-    const onReport = options.onReport ?? warnOnStderr;
+    const listener = options.onReport ?? warnOnStderr;
+    const onReport: OnReport = (report) => {
+      if (options.reports !== false) world.teller.tell(failOpenNews(report, options));
+      listener(report);
+    };
     const settled = (turn: Turn): Prepared => ({ kind: 'settled', turn });
     try {
       const plan = planner.plan(backendUrl, options.model ?? null);
@@ -215,13 +224,19 @@ export function createGate(overrides: Partial<GateWorld> = {}): Gate {
     if (prepared.kind === 'settled') return prepared.turn;
     const { context } = prepared;
     const got = attempt(context, newcomerName(context.about.class), 0);
-    return got.kind === 'missed' ? busy(context, got, 0) : got;
+    return got.kind === 'missed' ? deflect(context, busy(context, got, 0)) : got;
+  };
+
+  const deflect = <T extends Turn>(context: TryContext, turn: T): T => {
+    if (turn.kind === 'busy' && context.options.reports !== false)
+      world.teller.tell(deflectionNews(turn, context.about));
+    return turn;
   };
 
   const within = <T>(turn: Turn, fn: () => T): T =>
     turn instanceof ActiveTurn ? inside.run(turn, fn) : fn();
 
-  return { ...planner, world, prepare, attempt, busy, tryTurn, within };
+  return { ...planner, world, prepare, attempt, busy, deflect, tryTurn, within };
 }
 
 function report(

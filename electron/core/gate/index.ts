@@ -11,6 +11,7 @@ import type { Result } from '../../../shared/errors.ts';
 import { acquireTurn as acquire, type WaitOptions } from './acquire.ts';
 import { createGate, type Gate, type TurnOptions } from './gate.ts';
 import { inspectLane, type LaneInspection } from './inspect.ts';
+import { createTeller } from './news.ts';
 import type { GrantedTurn, Turn } from './turn.ts';
 import { type ChainEntry, type Walk, type WalkOptions, walkFallbacks as walk } from './walk-fallbacks.ts';
 import { withTurn as run } from './with-turn.ts';
@@ -36,7 +37,7 @@ export type { ChainEntry, Deflection, Walk, WalkOptions } from './walk-fallbacks
 let shared: Gate | null = null;
 
 function gate(): Gate {
-  shared ??= createGate();
+  shared ??= createGate({ teller: createTeller() });
   return shared;
 }
 

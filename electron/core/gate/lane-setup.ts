@@ -12,8 +12,8 @@ import { type LaneMeaning, meaningText } from './means.ts';
 export interface LaneSetup {
   /** `127.0.0.1_8080`. */
   readonly name: string;
-  /** 1 removes the file. */
-  readonly width: number;
+  /** 1 removes the file; null leaves it as it is. */
+  readonly width: number | null;
   /** null removes the file: the port is its own lane. */
   readonly means: LaneMeaning | null;
 }
@@ -22,7 +22,7 @@ export interface LaneSetup {
 export function setUpLane(root: string, setup: LaneSetup, shared: boolean): Result<void> {
   const files = laneFiles(root, setup.name);
   try {
-    ensureText(files.width, setup.width === 1 ? null : `${setup.width}\n`, shared);
+    if (setup.width !== null) ensureText(files.width, setup.width === 1 ? null : `${setup.width}\n`, shared);
     ensureText(files.means, setup.means === null ? null : meaningText(setup.means), shared);
     return ok(undefined);
   } catch (thrown) {

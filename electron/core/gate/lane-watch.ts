@@ -9,6 +9,8 @@ import { readWidth } from './width.ts';
 export interface WatchedBackend {
   readonly name: string;
   readonly url: string | null;
+  /** As the config has it; absent or null: it says nothing of lanes. */
+  readonly lanes?: number | null;
 }
 
 /** What a reading adds to the state: since when we have seen this holder, on the monotonic clock. */
@@ -59,16 +61,16 @@ export function createLaneWatch(
     read(backends, nowMs): readonly WatchedLane[] {
       const table = readTable();
       const next = new Map<string, Seen>();
-      const lanes = backends.flatMap(({ name, url }): WatchedLane[] => {
+      const lanes = backends.flatMap(({ name, url, lanes: set }): WatchedLane[] => {
         const plan = gate.plan(url, null);
         const lane = plan.kind === 'lanes' ? plan.lanes.at(-1) : undefined;
         if (lane === undefined) return [];
         const entry = next.get(lane.width) ?? look(lane, table, nowMs);
         next.set(lane.width, entry);
         const { path, width, held, holders, waiting } = entry.inspection;
-        return [
-          { state: { backend: name, path, width, held, holders, waiting }, heldSinceMs: entry.sinceMs },
-        ];
+        const configured = set !== undefined && set !== null;
+        const state = { backend: name, configured, path, width, held, holders, waiting };
+        return [{ state, heldSinceMs: entry.sinceMs }];
       });
       seen = next;
       return lanes;

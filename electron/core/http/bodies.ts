@@ -1,5 +1,5 @@
 import { fail, ok, type Result } from '../../../shared/errors.ts';
-import type { Command } from '../runtime-api.ts';
+import type { Command, ReportedEvent } from '../runtime-api.ts';
 import { parseBytes, parseDuration } from '../settings/units.ts';
 
 /**
@@ -38,6 +38,35 @@ const guardsMode: Field<'on' | 'observe' | 'pause'> = {
   holds: (value): value is 'on' | 'observe' | 'pause' =>
     value === 'on' || value === 'observe' || value === 'pause',
   what: '"on", "observe" or "pause"',
+};
+
+const reportKind: Field<ReportedEvent['kind']> = {
+  holds: (value): value is ReportedEvent['kind'] => value === 'fail_open' || value === 'deflected',
+  what: '"fail_open" or "deflected"',
+};
+const sentence: Field<string> = {
+  holds: (value): value is string => typeof value === 'string' && value !== '' && value.length <= 1000,
+  what: 'a text of 1 to 1000 characters',
+};
+const name: Field<string> = {
+  holds: (value): value is string => typeof value === 'string' && value !== '' && value.length <= 200,
+  what: 'a text of 1 to 200 characters',
+};
+const lane: Field<string> = {
+  holds: (value): value is string =>
+    typeof value === 'string' && value.length <= 100 && /^[0-9a-z.:-]+_\d{1,5}$/.test(value),
+  what: 'the name of a lane, such as "127.0.0.1_8080"',
+};
+const figures: Field<Readonly<Record<string, number | null>>> = {
+  holds: (value): value is Readonly<Record<string, number | null>> =>
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    Object.keys(value).length <= 16 &&
+    Object.entries(value).every(
+      ([key, figure]) => /^[a-z][A-Za-z0-9]{0,39}$/.test(key) && (figure === null || Number.isFinite(figure)),
+    ),
+  what: 'an object of at most 16 numbers or nulls, such as {"waitedMs":1200}',
 };
 
 export type ModelAction = 'load' | 'unload' | 'pin' | 'unpin';
@@ -88,6 +117,19 @@ export function guardsCommand(body: unknown): Result<Command> {
     return fail('bad_input', `\`for\` goes with mode "pause" only; "${mode}" stays until it is changed.`);
   }
   return ok({ type: 'guards', mode, forMs: forMs.value, backend });
+}
+
+/** What another process of ours reports: `kind` and `reason` must be there. */
+export function reportedEvent(body: unknown): Result<ReportedEvent> {
+  const parsed = read(
+    { kind: reportKind, reason: sentence, lane, session: name, model: name, numbers: figures },
+    body,
+  );
+  if (!parsed.ok) return parsed;
+  const { kind, reason, numbers, ...rest } = parsed.value;
+  if (kind === null) return fail('bad_input', `\`kind\` must be ${reportKind.what}.`);
+  if (reason === null) return fail('bad_input', `\`reason\` must be ${sentence.what}.`);
+  return ok({ kind, reason, numbers: numbers ?? {}, ...rest });
 }
 
 /** A text with its unit (`15min`), or a number of milliseconds; absent is null. */

@@ -1,15 +1,22 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fail, type Result } from '../../../shared/errors.ts';
 import type { EventKind } from '../../../shared/events.ts';
-import type { Command, RuntimeApi } from '../runtime-api.ts';
-import { guardsCommand, makeRoomCommand, modelCommand, plainCommand, sleepCommand } from './bodies.ts';
+import type { Command, HostApi } from '../runtime-api.ts';
+import {
+  guardsCommand,
+  makeRoomCommand,
+  modelCommand,
+  plainCommand,
+  reportedEvent,
+  sleepCommand,
+} from './bodies.ts';
 import { type Refusal, refusal, refusalOf } from './errors.ts';
 import { parseEventQuery } from './event-query.ts';
 import { METRICS_CONTENT_TYPE, renderMetrics } from './metrics.ts';
 import type { Streams } from './streams.ts';
 
 export interface RouteOptions {
-  readonly api: RuntimeApi;
+  readonly api: HostApi;
   readonly streams: Streams;
   readonly version: string;
   readonly eventCounts: ReadonlyMap<EventKind, number>;
@@ -18,6 +25,9 @@ export interface RouteOptions {
   /** Aborted when the server stops: a command that waits gives up then, not when its asker leaves. */
   readonly stopping: AbortSignal;
 }
+
+/** A sentence, three names and some figures. */
+const MAX_REPORT_BYTES = 16 * 1024;
 
 const MODEL_ACTIONS = ['load', 'unload', 'pin', 'unpin'] as const;
 
@@ -63,6 +73,13 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
   command('/api/make-room', (request) => makeRoomCommand(request.body));
   command('/api/restore', (request) => plainCommand('restore', request.body));
   command('/api/guards', (request) => guardsCommand(request.body));
+
+  app.post('/api/reports', { bodyLimit: MAX_REPORT_BYTES }, async (request, reply) => {
+    const parsed = reportedEvent(request.body);
+    if (!parsed.ok) return refuse(reply, refusalOf(parsed.error));
+    api.report(parsed.value);
+    return reply.code(202).send({ message: 'It is in the log.' });
+  });
 
   for (const path of ['/api/turns', '/api/reservations', '/api/yield', '/v1', '/v1/*']) {
     app.all(path, async (_request, reply) => refuse(reply, notServed(path)));

@@ -3,7 +3,7 @@ import fastify, { type FastifyError, type FastifyInstance, type FastifyRequest }
 import { fail, messageOf, ok, type Result } from '../../../shared/errors.ts';
 import type { EventKind } from '../../../shared/events.ts';
 import { type Clock, systemClock } from '../clock.ts';
-import type { RuntimeApi } from '../runtime-api.ts';
+import type { HostApi } from '../runtime-api.ts';
 import { type Credentials, createGatekeeper, type Gatekeeper } from './auth.ts';
 import { type Refusal, refusal } from './errors.ts';
 import { SAFE_HEADERS } from './headers.ts';
@@ -21,7 +21,7 @@ const MAX_BODY_BYTES = 1024 * 1024;
 const KEYED_ROUTES: readonly string[] = ['/healthz', '/metrics', '/v1', '/v1/*'];
 
 export interface HttpOptions {
-  readonly api: RuntimeApi;
+  readonly api: HostApi;
   /** 0: any free port (tests). */
   readonly port: number;
   /** The secret in `<state-dir>/token`. */

@@ -9,6 +9,7 @@ import { startOther } from '../../support/gate.ts';
 
 const LANE: LaneState = {
   backend: 'router',
+  configured: true,
   path: '/r/127.0.0.1_8080.lock',
   width: 1,
   held: true,

@@ -4,6 +4,7 @@ import {
   makeRoomCommand,
   modelCommand,
   plainCommand,
+  reportedEvent,
   sleepCommand,
 } from '../../../electron/core/http/bodies.ts';
 
@@ -85,5 +86,46 @@ describe('the body of a request', () => {
   it('is read only for a model id of the form backend/model', () => {
     for (const id of ['m', '/m', 'r/'])
       expect(message(modelCommand('load', id, {}))).toMatch(/backend\/model/);
+  });
+});
+
+describe('what another process reports', () => {
+  const whole = {
+    kind: 'deflected',
+    reason: 'local_backend_busy: local model in use by another session.',
+    lane: '127.0.0.1_8080',
+    session: 'nightly',
+    model: 'qwen-27b',
+    numbers: { waitedMs: 12.5, heldForMs: null },
+  };
+
+  it('is taken as it stands; what is left out is unknown', () => {
+    expect(reportedEvent(whole)).toEqual({ ok: true, value: whole });
+    expect(reportedEvent({ kind: 'fail_open', reason: 'No lane.' })).toEqual({
+      ok: true,
+      value: { kind: 'fail_open', reason: 'No lane.', lane: null, session: null, model: null, numbers: {} },
+    });
+  });
+
+  it.each([
+    ['a kind that only the runtime itself tells', { kind: 'evicted' }],
+    ['no kind', { kind: null }],
+    ['no reason', { reason: null }],
+    ['an empty reason', { reason: '' }],
+    ['a reason too long', { reason: 'x'.repeat(1001) }],
+    ['a session too long', { session: 'x'.repeat(201) }],
+    ['a model that is none', { model: 7 }],
+    ['a lane that is a path', { lane: '../../etc/passwd_1' }],
+    ['numbers that are none', { numbers: { pid: '7' } }],
+    ['numbers that are a list', { numbers: [1] }],
+    ['a number without a name', { numbers: { '': 1 } }],
+    ['a number that JSON can not say', { numbers: { pid: Number.POSITIVE_INFINITY } }],
+    [
+      'more numbers than an event has',
+      { numbers: Object.fromEntries(Array.from({ length: 17 }, (_, i) => [`n${i}`, i])) },
+    ],
+    ['a field that is not known', { at: '2026-01-01' }],
+  ])('is refused with %s', (_what, change) => {
+    expect(reportedEvent({ ...whole, ...change })).toMatchObject({ ok: false, error: { code: 'bad_input' } });
   });
 });

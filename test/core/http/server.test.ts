@@ -32,6 +32,7 @@ describe('who may use the API', () => {
       ['GET', '/api/stream'],
       ['POST', '/api/drain'],
       ['POST', '/api/open'],
+      ['POST', '/api/reports'],
       ['POST', '/api/models/router%2Fcoder-9b/load'],
       ['GET', '/api/nothing'],
     ] as const) {
@@ -371,5 +372,24 @@ describe('a port that is taken', () => {
     if (second.ok) return;
     expect(second.error.message).toContain(`Port ${port} is taken by process ${process.pid} (`);
     expect(second.error.message).toContain('--port');
+  });
+});
+
+describe('reports of other processes', () => {
+  const report = { kind: 'fail_open', reason: 'No lane here.', session: 'nightly' };
+  const send = (body: string): ReturnType<typeof request> =>
+    request(server.port, 'POST', '/api/reports', { ...BEARER, 'content-type': 'application/json' }, body);
+
+  it('reach the runtime', async () => {
+    await start();
+    expect((await send(JSON.stringify(report))).status).toBe(202);
+    expect(runtime.reported).toEqual([{ ...report, lane: null, model: null, numbers: {} }]);
+  });
+
+  it('are refused when they are none, or larger than any is', async () => {
+    await start();
+    expect((await send('{"kind":"evicted","reason":"x"}')).status).toBe(400);
+    expect((await send(JSON.stringify({ ...report, reason: 'x'.repeat(20_000) }))).status).toBe(413);
+    expect(runtime.reported).toEqual([]);
   });
 });

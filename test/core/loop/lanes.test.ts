@@ -25,6 +25,7 @@ const SETTING: BackendSetting = {
 
 const HELD: LaneState = {
   backend: 'router',
+  configured: true,
   path: '/gates/127.0.0.1_8080.lock',
   width: 1,
   held: true,
