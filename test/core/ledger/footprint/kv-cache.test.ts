@@ -151,6 +151,16 @@ describe('a sliding window', () => {
     expect(cellsOf(architecture)).toBe(layers * 1536 + (owners - layers) * 16_384);
   });
 
+  it.each([
+    ['gemma3', 7, 6],
+    ['gpt-oss', 3, 2],
+    ['smallthinker', 5, 3],
+  ])('leaves out the last layer of each group in %s, or the first', (architecture, count, layers) => {
+    expect(cellsOf(architecture, {}, { '.block_count': count })).toBe(
+      layers * 1536 + (count - layers) * 16_384,
+    );
+  });
+
   it.each(['llama', 'phi3', 'qwen2', 'mistral3'])('is named by %s files, and not used', (architecture) => {
     expect(cellsOf(architecture)).toBe(24 * 16_384);
   });
