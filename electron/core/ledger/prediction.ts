@@ -1,9 +1,9 @@
 import { byName } from '../../../shared/settings.ts';
 import { isByteCount } from './bytes.ts';
+import type { DeviceKind } from './footprint/device-kind.ts';
 import { fittedLimitBytes } from './footprint/flags.ts';
 import type { FootprintSource } from './footprint/footprint-source.ts';
 import { type LoadRequest, requestFlags } from './footprint/load-request.ts';
-import type { DeviceKind } from './footprint/overhead.ts';
 import { weightFiles } from './weight-files.ts';
 
 /** The one thing asked of the disk. */
