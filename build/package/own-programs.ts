@@ -10,7 +10,7 @@
 import { basename, dirname, resolve } from 'node:path';
 import type { Plugin } from 'vite';
 
-const NAMED = /new URL\(\s*(['"])([^'"]+)\.ts\1\s*,\s*import\.meta\.url\s*\)/g;
+const NAMED = /new URL\(\s*(['"])([^'"]+)\.ts\1\s*,\s*import\.meta\.url\s*,?\s*\)/g;
 
 /** The programs a source names, as written, without `.ts`. */
 export function namedPrograms(source: string): readonly string[] {
