@@ -6,9 +6,8 @@ import { DEVICE_KINDS, type DeviceKind, kindOn } from '../core/ledger/footprint/
 import { estimate } from '../core/ledger/footprint/estimate.ts';
 import { largestFit } from '../core/ledger/footprint/fit.ts';
 import { DEFAULT_FLAGS, type LoadFlags } from '../core/ledger/footprint/flags.ts';
-import { readCompanions } from '../core/ledger/footprint/footprint-of-load.ts';
+import { readCompanions, readModel } from '../core/ledger/footprint/footprint-of-load.ts';
 import { ggmlTypeNamed } from '../core/ledger/footprint/ggml-types.ts';
-import { readHeader } from '../core/ledger/footprint/read-header.ts';
 import { type Invocation, readCount } from './arguments.ts';
 import type { Run } from './commands.ts';
 import { estimateText, fitText } from './estimate-text.ts';
@@ -26,7 +25,7 @@ export const runEstimate: Run = async (invocation, terminal) => {
   const kind = readKind(invocation);
   if (!kind.ok) return usageError(invocation.command, kind.error.message, terminal);
   const path = invocation.positionals[0] ?? '';
-  const header = await readHeader(path);
+  const header = await readModel(path);
   const companions = header.ok ? await readCompanions(flags.value) : header;
   if (!header.ok || !companions.ok) {
     const error = header.ok ? (companions.ok ? null : companions.error) : header.error;

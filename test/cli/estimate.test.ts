@@ -87,7 +87,14 @@ describe('landlord estimate', () => {
     const cut = await writeGguf(join(folder, 'cut.gguf'), llama());
     await truncate(cut, 3_000);
     await writeFile(join(folder, 'other.gguf'), 'GGML, long ago\n');
-    for (const path of [cut, join(folder, 'other.gguf'), folder, join(folder, 'none.gguf')]) {
+    const projector = {
+      architecture: 'clip',
+      tokens: null,
+      metadata: {},
+      tensors: [{ name: 'mm.0.weight', shape: [8] }],
+    };
+    const projectorPath = await writeGguf(join(folder, 'projector.gguf'), projector);
+    for (const path of [cut, projectorPath, join(folder, 'other.gguf'), folder, join(folder, 'none.gguf')]) {
       const ran = await estimate(path);
       expect(ran.code).toBe(65);
       expect(ran.out).toBe('');

@@ -1,7 +1,7 @@
+import type { DeviceKind } from '../../electron/core/ledger/footprint/device-kind.ts';
 import { estimate, type Footprint } from '../../electron/core/ledger/footprint/estimate.ts';
 import { DEFAULT_FLAGS, type LoadFlags } from '../../electron/core/ledger/footprint/flags.ts';
 import type { GgufHeader, MetadataValue } from '../../electron/core/ledger/footprint/gguf-header.ts';
-import type { DeviceKind } from '../../electron/core/ledger/footprint/overhead.ts';
 import { type GgufSpec, type GgufValue, tensorBytes } from './gguf-writer.ts';
 
 export const MIB = 1_048_576;

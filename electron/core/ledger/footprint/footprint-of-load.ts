@@ -1,4 +1,6 @@
-import { ok, type Result } from '../../../../shared/errors.ts';
+import { basename } from 'node:path';
+import { fail, ok, type Result } from '../../../../shared/errors.ts';
+import { factsOf } from './architecture.ts';
 import { type Companions, estimate, type Footprint } from './estimate.ts';
 import type { LoadFlags } from './flags.ts';
 import type { GgufHeader } from './gguf-header.ts';
@@ -8,11 +10,18 @@ import { readHeader } from './read-header.ts';
 /** Reads the headers of all files of a load and estimates it. Errors: `bad_input`, about one of the files. */
 export async function footprintOfLoad(request: LoadRequest): Promise<Result<Footprint>> {
   const flags = requestFlags(request);
-  const header = await readHeader(flags.modelPath ?? '');
+  const header = await readModel(flags.modelPath ?? '');
   if (!header.ok) return header;
   const companions = await readCompanions(flags);
   if (!companions.ok) return companions;
   return ok(estimate(header.value, flags, request.kind, companions.value));
+}
+
+/** A header with layers in it: a projector or an adapter is no model. Errors: `bad_input`. */
+export async function readModel(path: string): Promise<Result<GgufHeader>> {
+  const header = await readHeader(path);
+  if (!header.ok || factsOf(header.value).layers.length > 0) return header;
+  return fail('bad_input', `${basename(path)} has no layers, so it is no model that a server loads.`);
 }
 
 /** The headers of what is loaded beside the model. Errors as of `readHeader`. */
