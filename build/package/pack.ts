@@ -11,6 +11,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Arch, build, Platform } from 'electron-builder';
+import { makeIcons } from '../make-icons.ts';
 import { bundleApp } from './bundle.ts';
 import { packConfig } from './config.ts';
 import type { Target } from './native.ts';
@@ -39,9 +40,7 @@ export async function pack({ target, electronDist, outDir }: Packing): Promise<v
     const standIn = join(work, 'electron');
     if (electronDist === 'stand-in') writeStandInElectron(standIn, version);
     const icons = join(root, 'out/icons/app');
-    if (!existsSync(icons) && electronDist !== 'stand-in') {
-      throw new Error('The icons are not rendered yet: `node build/make-icons.ts` does it.');
-    }
+    await makeIcons(join(root, 'out/icons'));
     await build({
       // Here and not the project's, whose packages are bundled already.
       projectDir: appDir,
@@ -52,7 +51,7 @@ export async function pack({ target, electronDist, outDir }: Packing): Promise<v
         electronDist: electronDist === 'stand-in' ? standIn : electronDist,
         electronVersion: version,
         nodePath: join(root, 'node_modules/node/bin/node'),
-        iconDir: existsSync(icons) ? icons : null,
+        iconDir: icons,
       }),
       targets: Platform.current().createTarget([target], platform.arch === 'x64' ? Arch.x64 : Arch.arm64),
     });

@@ -5,7 +5,10 @@ import { strings } from '../strings.ts';
 import { shortName } from './figures.ts';
 
 export interface EventRow {
+  /** Of the newest of its run. */
   readonly id: number;
+  /** Of the oldest of its run; the same where it is one event. */
+  readonly firstId: number;
   readonly at: string;
   readonly kind: string;
   readonly reason: string;
@@ -29,11 +32,12 @@ export function eventsCard(events: readonly LandlordEvent[], state: LandlordStat
     const kind = strings.events.kind[event.kind] ?? event.kind;
     const last = rows.at(-1);
     if (last !== undefined && last.kind === kind && last.reason === event.reason) {
-      rows[rows.length - 1] = { ...last, times: last.times + 1 };
+      rows[rows.length - 1] = { ...last, firstId: event.id, times: last.times + 1 };
       continue;
     }
     rows.push({
       id: event.id,
+      firstId: event.id,
       at: event.at,
       kind,
       reason: event.reason,
