@@ -3,6 +3,7 @@ import { useAsked, useModel, useReplica } from './components/context.ts';
 import { DeviceCard } from './components/device-card.tsx';
 import { EventsCard } from './components/events-card.tsx';
 import { Header, HeaderRefusals } from './components/header.tsx';
+import { LaneCard } from './components/lane-card.tsx';
 import { ModelsCard } from './components/models-card.tsx';
 import { Refusal } from './components/refusal.tsx';
 import { strings } from './strings.ts';
@@ -67,7 +68,12 @@ const Content = memo(function Content({ page }: { page: Page }) {
         <DeviceCard key={card.id} card={card} />
       ))}
       <div className="two">
-        <ModelsCard card={page.models} />
+        <div>
+          <ModelsCard card={page.models} />
+          {page.lanes.map((card) => (
+            <LaneCard key={card.backend} card={card} />
+          ))}
+        </div>
         <EventsCard card={page.events} />
       </div>
     </>

@@ -148,6 +148,26 @@ export const strings = {
     noModels: 'The server answers and offers no models yet. Models it learns of appear here.',
   },
 
+  lanes: {
+    title: (backend: string) => `Lane · ${backend}`,
+    titleOn: (backend: string, where: string) => `Lane · ${backend} on ${where}`,
+    holds: 'has the lane',
+    free: 'Free: the next turn gets it at once.',
+    freeOf: (free: number, width: number) => `${free} of ${width} free`,
+    heldUnseen: 'In use by a process that can not be seen from here.',
+    unknown: 'Whether it is in use can not be seen from here.',
+    waiting: (count: number) => (count === 1 ? '1 turn waits for it.' : `${count} turns wait for it.`),
+    deflected: 'was sent elsewhere',
+    deflectedWhy: 'the lane was in use',
+    returns: 'tries here first with its next turn',
+    class: { interactive: 'interactive', batch: 'batch' },
+    sessionUnknown: 'session unknown',
+    unseenProcess: 'a process that can not be seen',
+    process: (command: string, pid: number) => (command === '' ? `pid ${pid}` : `${command} (pid ${pid})`),
+    since: (age: string) => age,
+    ageUnknown: 'age unknown',
+  },
+
   events: {
     title: 'What happened',
     empty: 'Nothing yet. Everything the guards do appears here, with its reason and its figures.',

@@ -105,6 +105,7 @@ export function severityOf(kind: EventKind): Severity {
     case 'drained':
     case 'orphan_found':
     case 'fail_open':
+    case 'lane_bypassed':
     case 'would_evict':
       return 'notice';
     default:

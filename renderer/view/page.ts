@@ -3,6 +3,7 @@ import type { LandlordEvent } from '../../shared/events.ts';
 import type { GuardsMode, LandlordState } from '../../shared/state.ts';
 import { type DeviceCard, deviceCard } from './device.ts';
 import { type EventsCard, eventsCard } from './events.ts';
+import { type LaneCard, laneCards } from './lanes.ts';
 import { type ModelsCard, modelsCard } from './models.ts';
 
 export interface Page {
@@ -12,6 +13,8 @@ export interface Page {
   readonly notices: LandlordState['notices'];
   readonly devices: readonly DeviceCard[];
   readonly models: ModelsCard;
+  /** Empty where no lane is set or used. */
+  readonly lanes: readonly LaneCard[];
   readonly events: EventsCard;
   readonly version: string;
 }
@@ -24,6 +27,7 @@ export function pageOf(state: LandlordState, events: readonly LandlordEvent[]): 
     notices: state.notices,
     devices: state.devices.map((device) => deviceCard(device, state)),
     models: modelsCard(state),
+    lanes: laneCards(state, events),
     events: eventsCard(events, state),
     version: state.version,
   };

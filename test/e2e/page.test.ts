@@ -100,6 +100,40 @@ describe('page: what it says', () => {
   });
 });
 
+describe('page: the lanes', () => {
+  it('whose turn it is, since when, and who waits', async () => {
+    const { page } = await open('lane-held');
+    const card = page.getByRole('region', { name: 'Lane · router on 127.0.0.1:8080' });
+    expect(await card.getByRole('listitem').allTextContents()).toEqual([
+      expect.stringMatching(
+        /^writer has the lanepipeline-9binteractivepython3 writer\.py.*\(pid 41822\)4\d s$/,
+      ),
+      '2 turns wait for it.',
+      expect.stringMatching(/^nightly was sent elsewhere.*5 min$/),
+    ]);
+    expect(await card.locator('.notice').count()).toBe(0);
+  });
+
+  it('a stuck one and one that is gone round are marked, each in its own card', async () => {
+    const { page } = await open('lane-trouble');
+    const notices = page.locator('.lane .notice.warning');
+    expect(await notices.allTextContents()).toEqual([
+      expect.stringContaining('has been held by pid 5120'),
+      expect.stringContaining('used outside the lane by pid 7301'),
+    ]);
+    expect(await page.locator('[data-lane="ollama"] .turn').allTextContents()).toEqual([
+      expect.stringContaining('Free'),
+    ]);
+  });
+
+  it('are not there where none is set or used', async () => {
+    const { page, server } = await open('lane-held');
+    expect(await page.locator('.lane').count()).toBe(1);
+    await show(page, server, 'fine');
+    expect(await page.locator('.lane').count()).toBe(0);
+  });
+});
+
 describe('page: the budget bar is drawn to scale', () => {
   it.each(['fine', 'after-eviction', 'critical', 'many-models', 'two-devices'])('%s', async (name) => {
     const { page } = await open(name);

@@ -26,6 +26,8 @@ describe('fixtures', () => {
         'stale',
         'two-devices',
         'many-models',
+        'lane-held',
+        'lane-trouble',
       ]),
     );
   });
