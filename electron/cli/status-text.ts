@@ -3,6 +3,7 @@ import { formatBytes, formatDuration } from '../../shared/format.ts';
 import type { BackendState, DeviceState, Health, LandlordState, TenantState } from '../../shared/state.ts';
 import { budgetCells, drawBar, legend } from './budget-bar.ts';
 import { eventLine } from './event-text.ts';
+import { laneLines } from './lane-text.ts';
 import { modelLines } from './model-text.ts';
 import { columns, paint, plain, type Terminal, type Tone } from './terminal.ts';
 
@@ -21,6 +22,7 @@ export function statusText(
     ...state.devices.map((device) => deviceLines(device, state.tenants, look)),
     state.devices.length === 0 ? ['No device has been read yet.'] : [],
     section('Models', modelLines(state.models, nowMs, look), look),
+    section('Lanes', laneLines(state.lanes, nowMs, look), look),
     section('Backends', backendLines(state.backends, look), look),
     section(
       'Latest events',

@@ -104,7 +104,7 @@ describe('what other processes see of the gate is in the log of the runtime (rul
         backend: 'router',
         model: 'router/qwen-27b',
         reason: expect.stringMatching(
-          /^local_backend_busy: local model in use by another session \(session writer, pid \d+/,
+          /^local_backend_busy for nightly: local model in use by another session \(session writer, pid \d+/,
         ),
         numbers: { waitedMs: 0, holderPid: expect.any(Number), heldForMs: expect.any(Number) },
       },

@@ -31,7 +31,8 @@ export function failOpenNews(report: GateReport, about: About): ReportedEvent {
 }
 
 export function deflectionNews(turn: BusyTurn, about: About): ReportedEvent {
-  return news('deflected', `${turn.code}: ${turn.message}`, turn.lane, about, {
+  const whose = about.session == null ? '' : ` for ${about.session.slice(0, 200)}`;
+  return news('deflected', `${turn.code}${whose}: ${turn.message}`, turn.lane, about, {
     heldForMs: turn.heldForMs === null ? null : Math.round(turn.heldForMs),
     waitedMs: Math.round(turn.waitedMs),
     holderPid: turn.holder?.pid ?? null,
