@@ -210,10 +210,14 @@ export const COMMANDS: readonly CommandInfo[] = [
   },
   {
     name: 'doctor',
-    usage: 'doctor [--json]',
+    usage: 'doctor [--backend URL] [--json]',
     summary: 'check that what it relies on works here',
-    help: ['--json   each check as JSON', 'Exit code 1 when a check fails.'],
-    options: JSON_OPTION,
+    help: [
+      '--backend URL   meet at this backend’s own lane, if it is free; without it, at a lane of no backend',
+      '--json          each check as JSON',
+      'Exit code 1 when a check fails.',
+    ],
+    options: { ...JSON_OPTION, backend: { type: 'string' } },
     argumentCount: 0,
     load: async () => (await import('./run-doctor.ts')).runDoctor,
   },

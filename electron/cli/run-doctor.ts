@@ -1,4 +1,5 @@
 import { checkGate } from '../core/gate/gate-check.ts';
+import type { Invocation } from './arguments.ts';
 import type { Run } from './commands.ts';
 import { EXIT } from './exit-codes.ts';
 import { paint, plain } from './terminal.ts';
@@ -16,13 +17,15 @@ export interface DoctorSection {
   readonly checks: readonly DoctorCheck[];
 }
 
-/** Each looks at one part of the machine; none changes anything. */
-const SECTIONS: readonly (() => Promise<DoctorSection>)[] = [checkGate];
+/** Each looks at one part of the machine; none changes anything that is in use. */
+const SECTIONS: readonly ((invocation: Invocation) => Promise<DoctorSection>)[] = [
+  (invocation) => checkGate({ backend: invocation.text('backend') }),
+];
 
 export const runDoctor: Run = async (invocation, terminal) => {
   const sections: DoctorSection[] = [];
   for (const look of SECTIONS) {
-    const section = await look();
+    const section = await look(invocation);
     sections.push(section);
     if (invocation.flag('json')) continue;
     terminal.out(paint(terminal, 'bold', section.title));

@@ -1,9 +1,20 @@
-import { rmSync, statSync } from 'node:fs';
+import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { runShowdown } from '../../electron/core/gate/showdown.ts';
-import { LANDLORD, NODE, RACER, runToEnd, startOther, tempFolder, withPasswd } from '../support/gate.ts';
+import {
+  LANDLORD,
+  LANE_8080,
+  NODE,
+  nodeHolder,
+  RACER,
+  runToEnd,
+  startOther,
+  tempFolder,
+  URL_8080,
+  withPasswd,
+} from '../support/gate.ts';
 
 const BROKEN_ACTOR = fileURLToPath(new URL('../support/broken-actor.ts', import.meta.url));
 
@@ -52,6 +63,46 @@ describe('the showdown', () => {
     expect(sections[0].checks).toContainEqual(
       expect.objectContaining({ name: 'showdown', outcome: 'failed' }),
     );
+  });
+});
+
+describe('the doctor at a backend’s own lane', () => {
+  const doctor = (root: string, backend: string): { name: string; outcome: string; detail: string[] } => {
+    const env = { VRAM_LANDLORD_GATE_DIR: root };
+    const { stdout } = runToEnd([LANDLORD, 'doctor', '--json', '--backend', backend], env);
+    const checks: { name: string; outcome: string; detail: string[] }[] =
+      JSON.parse(stdout).sections[0].checks;
+    const found = checks.find(({ name }) => name === 'showdown');
+    if (found === undefined) throw new Error(stdout);
+    return found;
+  };
+
+  it('shows that sessions meet there', () => {
+    using folder = tempFolder('showdown');
+    const { outcome, detail } = doctor(folder.path, URL_8080);
+    expect(outcome).toBe('ok');
+    expect(detail[0]).toContain(`${folder.path}/${LANE_8080}.lock, inode`);
+  });
+
+  it('takes it from no turn, and says so', async () => {
+    using folder = tempFolder('showdown');
+    await using _holder = await nodeHolder(folder.path, 'writer');
+    expect(doctor(folder.path, 'localhost:8080')).toMatchObject({
+      outcome: 'skipped',
+      detail: [expect.stringContaining('is in use')],
+    });
+  });
+
+  it.each([
+    ['https://api.example.com/v1', 'not on this machine'],
+    ['http://127.0.0.1:8081', 'is 2 turns wide'],
+  ])('says why it can show nothing at %s', (backend, why) => {
+    using folder = tempFolder('showdown');
+    writeFileSync(join(folder.path, '127.0.0.1_8081.width'), '2');
+    expect(doctor(folder.path, backend)).toMatchObject({
+      outcome: 'skipped',
+      detail: [expect.stringContaining(why)],
+    });
   });
 });
 

@@ -1,10 +1,11 @@
 import { accessSync, constants, readdirSync } from 'node:fs';
-import { createGate } from './gate.ts';
+import { createGate, type Gate } from './gate.ts';
 import { GATE_DIR_VARIABLE, type GateRoot, networkFileSystem } from './gate-root.ts';
 import { commandOf, ghostsIn, inspectLane, type LaneInspection } from './inspect.ts';
 import { seesAllProcesses } from './kernel-locks.ts';
 import { laneFiles } from './lane-files.ts';
-import { runShowdown, type ShowdownOptions } from './showdown.ts';
+import { LOCAL_HOST, laneKey } from './lane-key.ts';
+import { IDLE_PORT, runShowdown, type ShowdownOptions } from './showdown.ts';
 
 export interface GateCheck {
   readonly name: string;
@@ -13,9 +14,14 @@ export interface GateCheck {
   readonly detail: readonly string[];
 }
 
-/** What `landlord doctor` says of the gate. Starts some processes; holds up nobody's turn. */
+export interface GateCheckOptions extends ShowdownOptions {
+  /** Whose lane the showdown is on; default: one of no backend. */
+  readonly backend?: string | null;
+}
+
+/** What `landlord doctor` says of the gate. Starts some processes. Only where a backend is named is its lane taken, for a second, if it is free. */
 export async function checkGate(
-  options: ShowdownOptions = {},
+  options: GateCheckOptions = {},
 ): Promise<{ readonly title: string; readonly checks: readonly GateCheck[] }> {
   const override = options.gateDir ?? null;
   const env = override === null ? process.env : { ...process.env, [GATE_DIR_VARIABLE]: override };
@@ -28,7 +34,7 @@ export async function checkGate(
       : { name: 'file lock', outcome: 'failed', detail: [locker.error.message] },
     rootCheck(root),
   ];
-  checks.push(await showdownCheck(options));
+  checks.push(await showdownCheck(gate, options));
   if (root !== null) checks.push(ghostCheck(root), lanesCheck(root));
   return { title: 'Gate', checks };
 }
@@ -70,8 +76,13 @@ function canWrite(path: string): boolean {
   }
 }
 
-async function showdownCheck(options: ShowdownOptions): Promise<GateCheck> {
-  const result = await runShowdown(options);
+async function showdownCheck(gate: Gate, options: GateCheckOptions): Promise<GateCheck> {
+  const name = 'showdown';
+  const backend = options.backend ?? null;
+  const port =
+    backend === null ? { kind: 'port' as const, port: options.port ?? IDLE_PORT } : portOf(gate, backend);
+  if (port.kind === 'skipped') return { name, outcome: 'skipped', detail: [port.why] };
+  const result = await runShowdown({ ...options, port: port.port });
   const where = `${result.path ?? 'no lock'}, inode ${result.inode ?? 'none'}`;
   const steps = result.steps.map(
     (step) =>
@@ -80,7 +91,27 @@ async function showdownCheck(options: ShowdownOptions): Promise<GateCheck> {
   const first = result.passed
     ? `three sessions under different homes met at one lock: ${where}.`
     : `they did not meet at one lock; the first had ${where}.`;
-  return { name: 'showdown', outcome: result.passed ? 'ok' : 'failed', detail: [first, ...steps] };
+  return { name, outcome: result.passed ? 'ok' : 'failed', detail: [first, ...steps] };
+}
+
+/** A turn that has the lane, or waits for it, is more than a check. */
+function portOf(
+  gate: Gate,
+  backend: string,
+): { readonly kind: 'port'; readonly port: number } | { readonly kind: 'skipped'; readonly why: string } {
+  const skipped = (why: string): { kind: 'skipped'; why: string } => ({ kind: 'skipped', why });
+  const plan = gate.plan(backend, null);
+  if (plan.kind === 'skip') return skipped(`${backend} is not on this machine, so it has no lane.`);
+  if (plan.kind === 'open') return skipped(plan.message);
+  const lanes = plan.lanes.map((lane) => inspectLane(lane));
+  const wide = lanes.find((lane) => lane.width > 1);
+  if (wide !== undefined)
+    return skipped(`the lane ${wide.name} is ${wide.width} turns wide, so sessions need not meet in it.`);
+  const used = lanes.find((lane) => lane.holders.length > 0 || lane.held !== false || lane.waiting > 0);
+  if (used !== undefined)
+    return skipped(`the lane ${used.name} is in use, or that can’t be told; try again when it is free.`);
+  const key = laneKey(backend, () => gate.world.names());
+  return key.kind === 'local' ? { kind: 'port', port: key.port } : skipped(`${backend} has no lane here.`);
 }
 
 function ghostCheck(root: GateRoot): GateCheck {
@@ -99,14 +130,16 @@ function ghostCheck(root: GateRoot): GateCheck {
 }
 
 function lanesCheck(root: GateRoot): GateCheck {
-  const lanes = lanesIn(root.path);
+  // The showdown's own is no backend's.
+  const lanes = lanesIn(root.path).filter((lane) => lane.name !== `${LOCAL_HOST}_${IDLE_PORT}`);
   const name = 'lanes';
   if (lanes.length === 0) return { name, outcome: 'ok', detail: ['no turn has been taken here yet.'] };
   const held = lanes.filter((lane) => lane.holders.length > 0).length;
   const detail = lanes.map((lane) => {
     const state = lane.held === null ? 'unknown' : lane.holders.length === 0 ? 'idle' : 'held';
     const by = lane.holders.map((holder) => ` by pid ${holder.pid ?? 'unknown'}`).join(',');
-    return `${lane.path}, inode ${lane.slots[0]?.inode ?? 'none'}: ${state}${by}.`;
+    const wide = lane.width === 1 ? '' : `, ${lane.width} turns wide`;
+    return `${lane.path}, inode ${lane.slots[0]?.inode ?? 'none'}${wide}: ${state}${by}.`;
   });
   return { name, outcome: 'ok', detail: [`${lanes.length} in this root, ${held} held.`, ...detail] };
 }

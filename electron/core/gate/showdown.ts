@@ -43,7 +43,7 @@ export interface ShowdownResult {
 }
 
 /** IANA's tcpmux: no inference server listens there. */
-const IDLE_PORT = 1;
+export const IDLE_PORT = 1;
 const ANSWER_MS = 20_000;
 const ACTOR = fileURLToPath(new URL('./showdown-actor.ts', import.meta.url));
 
