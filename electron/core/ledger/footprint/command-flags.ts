@@ -1,4 +1,4 @@
-import { DEFAULT_FLAGS, type LoadFlags, type TensorOverride } from './flags.ts';
+import { DEFAULT_FLAGS, type LoadFlags, slotsOf, type TensorOverride } from './flags.ts';
 
 type Change = (flags: LoadFlags, value: string) => LoadFlags;
 
@@ -39,6 +39,9 @@ const WITH_VALUE: Readonly<Record<string, Change>> = {
     nextTokenDraft: value.split(',').includes('draft-mtp') ? flags.nextTokenDraft || DEFAULT_DRAFT_TOKENS : 0,
   }),
 };
+
+/** Sizes one cache for all slots, where no context is asked for. */
+const PER_SLOT = '--kv-unified-per-slot';
 
 /** The longest that a draft may be; it counts only where next-token layers draft. */
 const DRAFT_TOKENS = new Set(['--spec-draft-n-max', '--draft-max', '--draft', '--draft-n']);
@@ -96,6 +99,7 @@ const SPELLINGS: Readonly<Record<string, string>> = {
 export function commandFlags(args: readonly string[]): LoadFlags {
   let flags = DEFAULT_FLAGS;
   let draftTokens: number | null = null;
+  let perSlot: number | null = null;
   for (let index = 0; index < args.length; index++) {
     const [name, given] = nameAndValue(args[index] ?? '');
     const next = given ?? args[index + 1] ?? '';
@@ -109,12 +113,17 @@ export function commandFlags(args: readonly string[]): LoadFlags {
     } else if (change !== undefined) {
       flags = change(flags, next);
       if (given === null) index++;
+    } else if (name === PER_SLOT) {
+      perSlot = count(next, perSlot, 1);
+      if (given === null) index++;
     } else if (DRAFT_TOKENS.has(name)) {
       draftTokens = count(next, draftTokens, 0);
       if (given === null) index++;
     }
   }
   if (draftTokens !== null && flags.nextTokenDraft > 0) flags = { ...flags, nextTokenDraft: draftTokens };
+  if (perSlot !== null && flags.contextTokens === null)
+    flags = { ...flags, contextTokens: perSlot * slotsOf(flags).sequences, unified: true };
   return flags;
 }
 

@@ -72,6 +72,9 @@ export function estimate(
   };
 }
 
+/** Caches of a kind of their own in llama.cpp (llama-kv-cache-dsv4.cpp, llama-kv-cache-msa.cpp). */
+const COMPRESSED_CACHES = /^(?:deepseek4|minimax-m3)/;
+
 /** Next-token layers that draft are a context of their own, with buffers of its own. */
 function drafts(facts: ModelFacts, flags: LoadFlags): boolean {
   return facts.nextTokenLayers > 0 && flags.nextTokenDraft > 0;
@@ -134,6 +137,8 @@ function remarks(
     notes.push(
       `llama-server from build ${FEW_OUTPUTS_BUILD} on takes less for its outputs than is counted here.`,
     );
+  if (COMPRESSED_CACHES.test(facts.architecture))
+    notes.push('This architecture keeps compressed caches of its own, which are not counted.');
   if (quantised(flags) && flags.flashAttention === 'off')
     notes.push('Quantised values need flash attention: llama-server refuses this.');
   return notes;

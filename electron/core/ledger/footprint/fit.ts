@@ -46,7 +46,7 @@ export function largestFit(
     const contextTokens = Math.max(least, Math.min(most, steps * step));
     return { kind: 'context', contextTokens, footprint: at({ contextTokens }) };
   }
-  const layers = facts.layers.length - facts.nextTokenLayers + 1;
+  const layers = facts.layers.length + 1;
   const asked = Math.min(flags.gpuLayers ?? layers, layers);
   const few = at({ contextTokens: least, gpuLayers: 0 });
   if (isUnified(kind) || !fits(few)) return { kind: 'none', leastBytes: few.totalBytes };

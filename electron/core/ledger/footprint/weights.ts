@@ -54,17 +54,16 @@ function blockOf(name: string): number {
 
 /**
  * Whether a layer is on the device: the output counts as one more layer after all blocks, and goes first
- * (llama.cpp since December 2025; before, the last blocks did).
+ * (llama.cpp since December 2025; before, the last blocks did). Next-token layers count among them even
+ * where they are not loaded.
  */
 export function onDevice(facts: ModelFacts, flags: LoadFlags): (block: number) => boolean {
-  const main = facts.layers.length - facts.nextTokenLayers;
   const layers = flags.gpuLayers ?? Number.MAX_SAFE_INTEGER;
-  const first = Math.max(0, main + 1 - layers);
+  const first = Math.max(0, facts.layers.length + 1 - layers);
   return (block) => layers > 0 && block >= first;
 }
 
 function placement(facts: ModelFacts, flags: LoadFlags, notes: string[]): (name: string) => boolean {
-  const main = facts.layers.length - facts.nextTokenLayers;
   const isOnDevice = onDevice(facts, flags);
   const overrides = flags.overrides.flatMap(({ pattern, buffer }) => {
     const regex = toRegex(pattern);
@@ -76,7 +75,7 @@ function placement(facts: ModelFacts, flags: LoadFlags, notes: string[]): (name:
     if (override !== undefined) return !override.host;
     if (INPUT_TENSOR.test(name)) return false;
     const block = blockOf(name);
-    if (block < 0) return isOnDevice(main);
+    if (block < 0) return isOnDevice(facts.layers.length);
     if (block < flags.cpuExpertLayers && EXPERT_TENSOR.test(name)) return false;
     if (block < flags.cpuFeedForwardLayers && FEED_FORWARD_TENSOR.test(name)) return false;
     return isOnDevice(block);

@@ -50,6 +50,9 @@ describe('a llama-server command line', () => {
     ['--spec-draft-n-max 6 --spec-type draft-mtp', { nextTokenDraft: 6 }],
     ['--spec-type ngram-mod --draft-max 9', {}],
     ['-mla 3', { latentCache: true }],
+    ['--kv-unified-per-slot 8192 -np 2', { slots: 2, contextTokens: 16_384, unified: true }],
+    ['--kv-unified-per-slot 8192 -c 4096', { contextTokens: 4096 }],
+    ['--fit off', { fit: false }],
     ['-c nonsense', {}],
     ['-c', {}],
   ])('%s', (line, wanted) => {

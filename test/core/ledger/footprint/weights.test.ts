@@ -83,6 +83,15 @@ describe('on a device of its own memory', () => {
     expect(footprint.notes.join(' ')).toContain('pattern (');
   });
 
+  it('lie fewer blocks where a next-token layer takes one of the number', () => {
+    const header = headerOfSpec(qwen35(undefined, undefined, 1));
+    const output = bytesOf(header, /^output/);
+    expect(device(header, { gpuLayers: 3 })).toBe(output + bytesOf(header, /^blk\.7\./));
+    expect(device(header, { gpuLayers: 3, nextTokenDraft: 1 })).toBe(
+      output + bytesOf(header, /^blk\.[78]\./),
+    );
+  });
+
   it('lie no next-token layers unless they draft', () => {
     const header = headerOfSpec(qwen35(undefined, undefined, 1));
     const next = bytesOf(header, /^blk\.8\./);
