@@ -18,8 +18,8 @@ import {
 } from '../support/gate.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const SNIPPETS = new URL('../../build/docs/gate-snippets.md', import.meta.url);
-const text = readFileSync(SNIPPETS, 'utf8');
+const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+const text = /^## One turn at a time\n(.*?)^## /ms.exec(README)?.[1] ?? '';
 const blocks = [...text.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map((found) => ({
   language: found[1] ?? '',
   code: found[2] ?? '',
@@ -49,7 +49,7 @@ const KINDS: readonly Kind[] = [
   {
     name: 'shell',
     file: 'agent.sh',
-    code: block('sh'),
+    code: blocks[2]?.code ?? '',
     command: ['sh'],
     head: [],
     deflected: { status: 75, shows: /^local_backend_busy\n$/ },
@@ -75,11 +75,11 @@ function write(folder: string, kind: Kind): readonly string[] {
   return [...kind.command, file];
 }
 
-it('the page shows one way for each language, and one line that does it all', () => {
-  expect(blocks.map((entry) => entry.language)).toEqual(['python', 'sh', 'sh', 'ts']);
+it('the README shows one way for each language, and one line that does it all', () => {
+  expect(blocks.map((entry) => entry.language)).toEqual(['sh', 'python', 'sh', 'ts']);
 });
 
-describe.each(KINDS)('the $name agent of the page', (kind) => {
+describe.each(KINDS)('the $name agent of the README', (kind) => {
   it('holds the lane for its turn, and no longer', async () => {
     using folder = tempFolder('snippet');
     const root = join(folder.path, 'gates');
@@ -148,7 +148,7 @@ describe.each(KINDS)('the $name agent of the page', (kind) => {
   }
 });
 
-it('the one line of the page runs', () => {
+it('the one line of the README runs', () => {
   using folder = tempFolder('snippet');
   const bin = join(folder.path, 'bin');
   mkdirSync(bin);
@@ -156,7 +156,7 @@ it('the one line of the page runs', () => {
   writeFileSync(join(folder.path, 'ask-the-model.sh'), '#!/bin/sh\ncat "$VRAM_LANDLORD_GATE_DIR"/*.json\n', {
     mode: 0o755,
   });
-  const line = blocks[2]?.code ?? '';
+  const line = block('sh');
   const env = { VRAM_LANDLORD_GATE_DIR: join(folder.path, 'gates'), PATH: `${bin}:${process.env.PATH}` };
   const { status, stdout } = runToEnd(['sh', '-c', line], env, folder.path);
   expect(status).toBe(0);
