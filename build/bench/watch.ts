@@ -185,4 +185,5 @@ const NO_EFFECTS: Effects = {
   refresh: () => undefined,
   processGone: async () => null,
   sampleSoon: () => undefined,
+  lookAgain: () => undefined,
 };

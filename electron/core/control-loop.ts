@@ -230,12 +230,14 @@ export class ControlLoop {
   #look(): void {
     const { clock, ledger, fleet, journal, loads, floors, tenants } = this.#options;
     const nowMs = clock.monotonicMs();
-    if (this.#wakeWatch.look())
+    if (this.#wakeWatch.look()) {
+      this.#options.effects.lookAgain();
       journal.tell({
         kind: 'resumed',
         reason: 'The machine was suspended. Readings from before do not count; devices are read anew.',
         numbers: { suspendedMs: Math.round(this.#wakeWatch.suspendedMs) },
       });
+    }
     this.#expireWishes(clock.epochMs());
     bookDevices(ledger, this.#settings, this.sight.devices(), (deviceId) => ({
       learnedBytes: floors.learned(deviceId),

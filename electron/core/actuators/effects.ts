@@ -18,4 +18,6 @@ export interface Effects {
   processGone(modelId: string): Promise<boolean | null>;
   /** Asks the sampler for a reading now, so that what came back is seen at once. */
   sampleSoon(): void;
+  /** The machine has resumed: devices are looked for again. */
+  lookAgain(): void;
 }

@@ -71,6 +71,10 @@ process.on('message', (message: ToSampler) => {
       core?.hurry();
       hurry?.();
       break;
+    case 'look again':
+      core?.lookAgain();
+      hurry?.();
+      break;
     case 'facts':
       say({ type: 'answer', id: message.id, facts: reader.facts(message.pids) });
       break;

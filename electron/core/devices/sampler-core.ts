@@ -26,6 +26,8 @@ export interface SamplerCore {
   watch(pids: readonly number[]): void;
   /** The next turn reads processes too, unless they were read within the last half second. */
   hurry(): void;
+  /** The next turn looks for devices anew. */
+  lookAgain(): void;
   close(): void;
 }
 
@@ -136,6 +138,9 @@ export function samplerCore(parts: CoreParts, config: SamplerConfig): SamplerCor
     },
     hurry: () => {
       processesAtMs = Math.min(processesAtMs, processesReadMs + HURRIED_PROCESSES_MS);
+    },
+    lookAgain: () => {
+      discoverAtMs = Number.NEGATIVE_INFINITY;
     },
     close: () => {
       for (const reader of readers) reader.close();

@@ -20,6 +20,8 @@ export type ToSampler =
   | { readonly type: 'watch'; readonly pids: readonly number[] }
   /** The next turn is wanted now: something is about to give memory back. */
   | { readonly type: 'hurry' }
+  /** The machine has resumed: devices may have come, gone or moved. */
+  | { readonly type: 'look again' }
   | { readonly type: 'facts'; readonly id: number; readonly pids: readonly number[] }
   | { readonly type: 'find'; readonly id: number; readonly query: ServerQuery };
 

@@ -21,6 +21,8 @@ export interface Sampler {
   watch(pids: readonly number[]): void;
   /** Takes the next reading at once, though not sooner than 80 ms after the last. */
   hurry(): void;
+  /** Looks for devices anew with the next reading, which is taken at once. */
+  lookAgain(): void;
 }
 
 export interface ChildSamplerOptions extends Partial<SamplerConfig> {
@@ -125,6 +127,10 @@ export class ChildSampler implements Sampler {
 
   hurry(): void {
     this.#send({ type: 'hurry' });
+  }
+
+  lookAgain(): void {
+    this.#send({ type: 'look again' });
   }
 
   facts(pids: readonly number[], timeoutMs = ANSWER_LIMIT_MS): Promise<Result<readonly ProcessFacts[]>> {

@@ -88,5 +88,8 @@ export function realEffects(fleet: Fleet, sampler: () => Sampler): Effects {
         sampler().hurry();
       });
     },
+    lookAgain(): void {
+      sampler().lookAgain();
+    },
   };
 }

@@ -42,6 +42,7 @@ function bench(
     refresh: () => calls.push('refresh'),
     processGone: async () => answers.gone ?? true,
     sampleSoon: () => {},
+    lookAgain: () => {},
   };
   const executor = new Executor({
     effects,

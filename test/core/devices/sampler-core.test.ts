@@ -50,6 +50,16 @@ function coreOver(files: Record<string, string | null>, links: Record<string, st
 }
 
 describe('the sampler', () => {
+  it('looks for devices anew when it is told to, as after a resume, and else every half minute', async () => {
+    const files: Record<string, string | null> = { ...MEMINFO };
+    const { core } = coreOver(files);
+    expect((await core.tick(0)).devices.map((device) => device.id)).toEqual(['system']);
+    Object.assign(files, amdFiles());
+    expect((await core.tick(500)).devices.map((device) => device.id)).toEqual(['system']);
+    core.lookAgain();
+    expect((await core.tick(1000)).devices.map((device) => device.id)).toEqual(['pci:0000:2d:00.0']);
+  });
+
   it('without a GPU gives one system device', async () => {
     const set = await coreOver(MEMINFO).core.tick(0);
     expect(set.devices).toMatchObject([
