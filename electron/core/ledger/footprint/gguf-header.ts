@@ -35,16 +35,20 @@ export function archNumber(header: GgufHeader, key: string): number | null {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : null;
 }
 
-/** One number for each of `layers` layers, from a list or a single number; null: no such key, or a list too short. */
+/**
+ * One number for each of `layers` layers, from a list or a single number; null: no such key. A list that is
+ * too short is filled with its largest number: too much is safer than too little.
+ */
 export function perLayer(header: GgufHeader, key: string, layers: number): readonly number[] | null {
   const value = header.metadata[`${header.architecture}.${key}`];
-  if (Array.isArray(value)) {
-    const numbers = value.map((one) => (typeof one === 'boolean' ? Number(one) : one));
-    const clean = numbers.filter((one): one is number => typeof one === 'number' && one >= 0);
-    return clean.length === numbers.length && clean.length >= layers ? clean.slice(0, layers) : null;
+  if (!Array.isArray(value)) {
+    const single = archNumber(header, key);
+    return single === null ? null : Array.from({ length: layers }, () => single);
   }
-  const single = archNumber(header, key);
-  return single === null ? null : Array.from({ length: layers }, () => single);
+  const numbers = value.map(Number);
+  if (numbers.length === 0 || numbers.some((one) => !(one >= 0))) return null;
+  const most = Math.max(...numbers);
+  return Array.from({ length: layers }, (_, index) => numbers[index] ?? most);
 }
 
 export function isList(header: GgufHeader, key: string): boolean {

@@ -104,6 +104,13 @@ describe('layers that keep nothing', () => {
     expect(footprint.kvBytes).toBe(1024 * 12 * 256 * 2);
   });
 
+  it('are not those that a list is too short for: they count as the largest of it', () => {
+    const keys = { ...PLAIN, '.block_count': 4, '.attention.head_count_kv': [0, 8, 4] };
+    expect(footprintOf(headerOfKeys('deci', keys), { contextTokens: 1024 }).kvBytes).toBe(
+      1024 * 20 * 256 * 2,
+    );
+  });
+
   it('use an earlier layer’s cache', () => {
     const keys = { ...PLAIN, '.block_count': 30, '.attention.shared_kv_layers': 12 };
     expect(footprintOf(headerOfKeys('gemma4', keys)).kvLayers).toBe(18);
