@@ -29,3 +29,7 @@ spawnSync(process.execPath, [join(core, 'settings/config-reader-child.ts')], {
   timeout: 20_000,
   input: JSON.stringify({ type: 'schema' }),
 });
+spawnSync(process.execPath, [join(core, 'ledger/footprint/footprint-child.ts')], {
+  timeout: 20_000,
+  input: '[]',
+});
