@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { createGate, type Gate } from '../../electron/core/gate/gate.ts';
 import type { GateWorld } from '../../electron/core/gate/gate-world.ts';
 import type { GateReport } from '../../electron/core/gate/reports.ts';
+import type { ReportedEvent } from '../../electron/core/runtime-api.ts';
 
 export const LANDLORD = fileURLToPath(new URL('../../build/landlord', import.meta.url));
 export const RACER = fileURLToPath(new URL('./gate-racer.ts', import.meta.url));
@@ -38,10 +39,18 @@ export function gateIn(
   root: string,
   world: Partial<GateWorld> = {},
   env: Readonly<Record<string, string>> = {},
-): { readonly gate: Gate; readonly reports: GateReport[]; readonly onReport: (report: GateReport) => void } {
+): {
+  readonly gate: Gate;
+  readonly reports: GateReport[];
+  readonly onReport: (report: GateReport) => void;
+  /** What a running landlord would hear of it. */
+  readonly told: ReportedEvent[];
+} {
   const reports: GateReport[] = [];
-  const gate = createGate({ env: () => ({ VRAM_LANDLORD_GATE_DIR: root, ...env }), ...world });
-  return { gate, reports, onReport: (report) => reports.push(report) };
+  const told: ReportedEvent[] = [];
+  const teller = { tell: (event: ReportedEvent) => void told.push(event), settled: async () => undefined };
+  const gate = createGate({ env: () => ({ VRAM_LANDLORD_GATE_DIR: root, ...env }), teller, ...world });
+  return { gate, reports, onReport: (report) => reports.push(report), told };
 }
 
 /** Another process that says a line once it is where it should be, and ends when killed or told to. */

@@ -2,8 +2,14 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { FileLocker } from '../../../electron/core/gate/locker.ts';
+import type { ReportedEvent } from '../../../electron/core/runtime-api.ts';
 import { fail, ok } from '../../../shared/errors.ts';
 import { gateIn, LANE_8080, pythonHolder, runToEnd, tempFolder, URL_8080 } from '../../support/gate.ts';
+
+/** What the runtime's log would have of it. */
+function openings(told: readonly ReportedEvent[]): readonly string[] {
+  return told.filter(({ kind }) => kind === 'fail_open').map(({ reason }) => reason);
+}
 
 describe('the gate out of order lets every turn through, and tells it once (rule 17)', () => {
   const noLock: FileLocker = {
@@ -56,34 +62,37 @@ describe('the gate out of order lets every turn through, and tells it once (rule
 
   it.each(cases)('%s', (reason, make) => {
     using folder = tempFolder();
-    const { gate, reports, onReport } = make(join(folder.path, 'gates'));
+    const { gate, reports, onReport, told } = make(join(folder.path, 'gates'));
     for (let turn = 0; turn < 3; turn += 1) {
       using got = gate.tryTurn(URL_8080, { onReport });
       expect(got).toMatchObject({ kind: 'open', reason });
     }
     expect(reports).toHaveLength(1);
+    expect(openings(told)).toEqual(reports.map((report) => report.message));
     expect(reports[0]?.message).toMatch(/\.$/);
   });
 
   it('no_home: a user the passwd database does not know', () => {
-    const { gate, reports, onReport } = gateIn('', { passwdHome: () => null, isFolder: () => false });
+    const { gate, reports, onReport, told } = gateIn('', { passwdHome: () => null, isFolder: () => false });
     for (let turn = 0; turn < 3; turn += 1)
       expect(gate.tryTurn(URL_8080, { onReport })).toMatchObject({ kind: 'open', reason: 'no_home' });
     expect(reports).toHaveLength(1);
+    expect(openings(told)).toEqual(reports.map((report) => report.message));
   });
 
   it('bad_url: a URL that is none', () => {
-    const { gate, reports, onReport } = gateIn('/nowhere');
+    const { gate, reports, onReport, told } = gateIn('/nowhere');
     for (let turn = 0; turn < 3; turn += 1)
       expect(gate.tryTurn('8080', { onReport })).toMatchObject({ kind: 'open', reason: 'bad_url' });
     expect(reports).toHaveLength(1);
+    expect(openings(told)).toEqual(reports.map((report) => report.message));
   });
 
   it('root_not_writable: a folder of another user', () => {
     using folder = tempFolder();
     const root = join(folder.path, 'gates');
     mkdirSync(root, { mode: 0o555 });
-    const { gate, reports, onReport } = gateIn(root);
+    const { gate, reports, onReport, told } = gateIn(root);
     const isRoot = process.geteuid?.() === 0;
     for (let turn = 0; turn < 3; turn += 1) {
       // Root may write everywhere; nobody may not.
@@ -98,23 +107,25 @@ describe('the gate out of order lets every turn through, and tells it once (rule
       }
     }
     expect(reports).toHaveLength(1);
+    expect(openings(told)).toEqual(reports.map((report) => report.message));
   });
 
   it('a sidecar that can not be written is told, and the lane is held', () => {
     using folder = tempFolder();
     mkdirSync(join(folder.path, `${LANE_8080}.json`, 'x'), { recursive: true });
-    const { gate, reports, onReport } = gateIn(folder.path);
+    const { gate, reports, onReport, told } = gateIn(folder.path);
     for (let turn = 0; turn < 3; turn += 1) {
       using got = gate.tryTurn(URL_8080, { onReport });
       expect(got.kind).toBe('held');
       expect(runToEnd(['flock', '-n', join(folder.path, `${LANE_8080}.lock`), 'true']).status).toBe(1);
     }
     expect(reports.map((report) => report.reason)).toEqual(['sidecar_not_written']);
+    expect(openings(told)).toEqual(reports.map((report) => report.message));
   });
 
   it('a sidecar of garbage is told by who would read it, and replaced by the next turn', async () => {
     using folder = tempFolder();
-    const { gate, reports, onReport } = gateIn(folder.path);
+    const { gate, reports, onReport, told } = gateIn(folder.path);
     await using holder = await pythonHolder(join(folder.path, `${LANE_8080}.lock`));
     writeFileSync(join(folder.path, `${LANE_8080}.json`), '{"schema":');
     for (let turn = 0; turn < 3; turn += 1) {
@@ -124,6 +135,7 @@ describe('the gate out of order lets every turn through, and tells it once (rule
       });
     }
     expect(reports.map((report) => report.reason)).toEqual(['sidecar_garbage']);
+    expect(openings(told)).toEqual(reports.map((report) => report.message));
     await holder.end();
     using turn = gate.tryTurn(URL_8080, { onReport, session: 'next' });
     expect(turn.kind).toBe('held');
@@ -133,10 +145,11 @@ describe('the gate out of order lets every turn through, and tells it once (rule
   it('a width of garbage is told, and the lane is one turn wide', () => {
     using folder = tempFolder();
     writeFileSync(join(folder.path, `${LANE_8080}.width`), 'wide');
-    const { gate, reports, onReport } = gateIn(folder.path);
+    const { gate, reports, onReport, told } = gateIn(folder.path);
     using turn = gate.tryTurn(URL_8080, { onReport });
     expect(gate.tryTurn(URL_8080, { onReport, session: 'b' }).kind).toBe('busy');
     expect(turn.kind).toBe('held');
     expect(reports.map((report) => report.reason)).toEqual(['width_garbage']);
+    expect(openings(told)).toEqual(reports.map((report) => report.message));
   });
 });

@@ -84,15 +84,9 @@ describe('telling the runtime', () => {
 });
 
 describe('a turn', () => {
-  function gateThatTells(root: string): { gate: ReturnType<typeof gateIn>['gate']; told: ReportedEvent[] } {
-    const told: ReportedEvent[] = [];
-    const teller = { tell: (one: ReportedEvent) => void told.push(one), settled: async () => undefined };
-    return { ...gateIn(root, { teller }), told };
-  }
-
   it('that is granted is nobody’s news', () => {
     using folder = tempFolder();
-    const { gate, told } = gateThatTells(folder.path);
+    const { gate, told } = gateIn(folder.path);
     using turn = gate.tryTurn(URL_8080);
     expect(turn.kind).toBe('held');
     expect(told).toEqual([]);
@@ -100,7 +94,7 @@ describe('a turn', () => {
 
   it('that is deflected is told once, and not where its program says no', () => {
     using folder = tempFolder();
-    const { gate, told } = gateThatTells(folder.path);
+    const { gate, told } = gateIn(folder.path);
     using _turn = gate.tryTurn(URL_8080, { session: 'a' });
     gate.tryTurn(URL_8080, { session: 'b', reports: false });
     const busy = gate.tryTurn(URL_8080, { session: 'b' });
@@ -111,7 +105,7 @@ describe('a turn', () => {
 
   it('without its lane is told once a kind of trouble, as its own program is', () => {
     using folder = tempFolder();
-    const { gate, told } = gateThatTells(`${folder.path}/../${'x'.repeat(300)}`);
+    const { gate, told } = gateIn(`${folder.path}/../${'x'.repeat(300)}`);
     for (let turn = 0; turn < 3; turn += 1) gate.tryTurn(URL_8080, { onReport: () => undefined });
     expect(told.map(({ kind }) => kind)).toEqual(['fail_open']);
   });
