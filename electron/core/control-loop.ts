@@ -25,7 +25,7 @@ import type { TenantBook } from './loop/tenants.ts';
 import { Waiters } from './loop/waiters.ts';
 import { WakeWatch } from './loop/wake-watch.ts';
 import type { Wishes } from './loop/wishes.ts';
-import { guardDevice, guardModel, guardWorld } from './loop/world.ts';
+import { guardDevice, guardModel, guardWorld, type ModelUses } from './loop/world.ts';
 
 export interface ControlLoopOptions {
   readonly clock: Clock;
@@ -42,6 +42,8 @@ export interface ControlLoopOptions {
   readonly wishes: Wishes;
   /** Milliseconds since boot, time spent suspended included (CLOCK_BOOTTIME). */
   readonly bootMs: () => number;
+  /** Whose requests models serve; left out: nobody's that we know of. */
+  readonly uses?: ModelUses;
   /** Called after each step. */
   readonly onStep: () => void;
   /** Called when `wishes` has changed and is to be kept. */
@@ -51,13 +53,7 @@ export interface ControlLoopOptions {
 /** Without any sample the loop still looks around this often: stale must be seen as stale. */
 const IDLE_STEP_MS = 1_000;
 
-const READ_ON: ReadonlySet<BackendChange['what']> = new Set([
-  'loading',
-  'loaded',
-  'sleeping',
-  'unloaded',
-  'crashed',
-]);
+const READ_ON = new Set<BackendChange['what']>(['loading', 'loaded', 'sleeping', 'unloaded', 'crashed']);
 
 /**
  * The one owner of mutable state:
@@ -290,7 +286,7 @@ export class ControlLoop {
     this.#world = guardWorld({
       nowMs,
       devices,
-      models: this.models.views().map(guardModel),
+      models: this.models.views().map((view) => guardModel(view, this.#options.uses)),
       asleep: this.#wishes.sleep !== null,
       settings: this.#settings,
       resumedAtMs: this.#wakeWatch.resumedAtMs,

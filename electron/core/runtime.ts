@@ -14,6 +14,8 @@ import { SqliteStore } from './events/sqlite-store.ts';
 import { Syslog } from './events/syslog.ts';
 import { createGate } from './gate/gate.ts';
 import { createLaneWatch } from './gate/lane-watch.ts';
+import { mountGateway } from './gateway/mount.ts';
+import type { GatewayMount } from './http/routes.ts';
 import { startHttpServer } from './http/server.ts';
 import { Ledger } from './ledger/ledger.ts';
 import { runCommand } from './loop/commands.ts';
@@ -114,6 +116,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Result<Runt
     apiKey: settings.server.apiKeyEnv === null ? null : (env[settings.server.apiKeyEnv] ?? null),
     pageDir: options.pageDir === undefined ? PAGE_DIR : options.pageDir,
     version: version(),
+    gateway: box.gateway,
     clock,
   });
   if (!http.ok) {
@@ -151,6 +154,7 @@ interface Box {
   readonly api: HostApi;
   readonly loop: ControlLoop;
   readonly journal: Journal;
+  readonly gateway: GatewayMount;
   stop(): Promise<void>;
 }
 
@@ -213,9 +217,13 @@ async function assemble(
     wishes: await readWishes(store),
     effects: realEffects(fleet, () => sampler),
     bootMs: () => uptime() * 1000,
+    uses: (modelId) => gateway.use(modelId),
     onStep: () => publisher.stepped(),
     onWishes: (wishes) => void writeWishes(store, wishes),
   });
+  const context: CommandContext = { loop, fleet, ledger, journal, loads, clock, inFlight: new Map() };
+  const reports = new ReportDesk(journal, () => loop.settings.backends ?? found, clock);
+  const gateway = mountGateway({ context, gate, env, report: (event) => reports.take(event) });
   const publisher = new Publisher({
     loop,
     fleet,
@@ -229,7 +237,10 @@ async function assemble(
   for (const event of await intents.takeOpen()) journal.tell(event);
 
   let found: readonly BackendSetting[] = [];
-  const watchBackends = (): Promise<void> => fleet.set(loop.settings.backends ?? found);
+  const watchBackends = async (): Promise<void> => {
+    const backends = loop.settings.backends ?? found;
+    await Promise.all([fleet.set(backends), gateway.front(backends)]);
+  };
   const discover = async (): Promise<void> => {
     if (loop.settings.backends !== null) return;
     const now = await discoverBackends(options.discoverPorts ?? USUAL_PORTS, new Set());
@@ -281,9 +292,7 @@ async function assemble(
   const learnTimer = setInterval(learn, LEARN_EVERY_MS);
   const recordTimer = setInterval(() => tenants.record(loop.sight, store, clock.epochMs()), RECORD_EVERY_MS);
 
-  const reports = new ReportDesk(journal, () => loop.settings.backends ?? found, clock);
   const stopping = new AbortController();
-  const context: CommandContext = { loop, fleet, ledger, journal, loads, clock, inFlight: new Map() };
   const api: HostApi = {
     state: () => publisher.state(),
     onState: (listener) => publisher.onState(listener),
@@ -301,8 +310,10 @@ async function assemble(
     api,
     loop,
     journal,
+    gateway,
     async stop() {
       stopping.abort();
+      await gateway.stop();
       clearInterval(discoverTimer);
       clearInterval(recordTimer);
       clearInterval(learnTimer);

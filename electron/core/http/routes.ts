@@ -24,6 +24,15 @@ export interface RouteOptions {
   readonly openUrl: () => string;
   /** Aborted when the server stops: a command that waits gives up then, not when its asker leaves. */
   readonly stopping: AbortSignal;
+  /** Adds the gateway's routes; null: there is none, and these paths say so. */
+  readonly gateway: GatewayMount | null;
+}
+
+/** What the gateway brings to this server. */
+export interface GatewayMount {
+  addRoutes(app: FastifyInstance): void;
+  /** Its part of `/metrics`. */
+  metrics(): string;
 }
 
 /** A sentence, three names and some figures. */
@@ -42,7 +51,9 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
     revision: api.state().revision,
   }));
   app.get('/metrics', async (_request, reply) =>
-    reply.type(METRICS_CONTENT_TYPE).send(renderMetrics(api.state(), options.eventCounts)),
+    reply
+      .type(METRICS_CONTENT_TYPE)
+      .send(renderMetrics(api.state(), options.eventCounts) + (options.gateway?.metrics() ?? '')),
   );
 
   app.get('/api/state', async () => api.state());
@@ -81,7 +92,9 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
     return reply.code(202).send({ message: 'It is in the log.' });
   });
 
-  for (const path of ['/api/turns', '/api/reservations', '/api/yield', '/v1', '/v1/*']) {
+  options.gateway?.addRoutes(app);
+  const gatewayPaths = options.gateway === null ? ['/api/turns', '/api/yield', '/v1', '/v1/*'] : [];
+  for (const path of ['/api/reservations', ...gatewayPaths]) {
     app.all(path, async (_request, reply) => refuse(reply, notServed(path)));
   }
 }

@@ -11,14 +11,21 @@ import { checkOrigin } from './host-check.ts';
 import { createPageKeys } from './page-key.ts';
 import { addPage, PAGE_ROUTES } from './page-routes.ts';
 import { findPortHolder } from './port-holder.ts';
-import { addRoutes, refuse, unforeseen } from './routes.ts';
+import { addRoutes, type GatewayMount, refuse, unforeseen } from './routes.ts';
 import { createStreams } from './streams.ts';
 
 export const DEFAULT_PORT = 7781;
 const MAX_BODY_BYTES = 1024 * 1024;
 
 /** Open unless a key is set. */
-const KEYED_ROUTES: readonly string[] = ['/healthz', '/metrics', '/v1', '/v1/*'];
+const KEYED_ROUTES: readonly string[] = [
+  '/healthz',
+  '/metrics',
+  '/v1',
+  '/v1/*',
+  '/v1/models',
+  '/v1/models/*',
+];
 
 export interface HttpOptions {
   readonly api: HostApi;
@@ -31,6 +38,8 @@ export interface HttpOptions {
   /** The built page; null or missing: the plain page is shown. */
   readonly pageDir: string | null;
   readonly version: string;
+  /** Serves `/v1`, turns and yielding; left out: these paths say that there is none. */
+  readonly gateway?: GatewayMount | null;
   readonly clock?: Clock;
   /** Least time between two snapshots to one window, default 250 ms. */
   readonly stateIntervalMs?: number;
@@ -104,6 +113,7 @@ export async function startHttpServer(options: HttpOptions): Promise<Result<Http
     eventCounts,
     openUrl,
     stopping: stopping.signal,
+    gateway: options.gateway ?? null,
   });
 
   try {
@@ -146,7 +156,10 @@ function addChecks(app: FastifyInstance, gatekeeper: Gatekeeper, port: () => num
     );
     if (!verdict.allowed) return refuse(reply, refusal(verdict.status, verdict.code, verdict.message));
     const { authorization, cookie } = request.headers;
-    const denied = authorize(request.routeOptions.url, { authorization, cookie });
+    const key = oneOf(request.headers['x-api-key']);
+    // Anthropic's clients send their key there.
+    const shown = authorization ?? (key === undefined ? undefined : `Bearer ${key}`);
+    const denied = authorize(request.routeOptions.url, { authorization: shown, cookie });
     return denied === null ? undefined : refuse(reply, denied);
   });
 

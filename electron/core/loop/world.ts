@@ -75,15 +75,20 @@ export function guardDevice(
   };
 }
 
-export function guardModel(view: ModelView): GuardModel {
+/** Whose requests a model serves now, as far as they come through us; null: nobody's that we know of. */
+export type ModelUses = (modelId: string) => { readonly class: 'interactive' | 'batch' } | null;
+
+export function guardModel(view: ModelView, uses: ModelUses = () => null): GuardModel {
   const { observed, operation } = view;
+  const use = uses(view.id);
   return {
     id: view.id,
     backend: view.backend,
     deviceId: view.deviceId,
     status: view.status,
     statusSinceMs: observed.sinceMs,
-    busy: observed.busy,
+    // A request that has been admitted counts before its backend shows it: a fresh model is not evicted before its first one.
+    busy: use === null ? observed.busy : true,
     lastUsedAtMs: observed.lastBusyAtMs,
     big: view.big,
     small: view.small,
@@ -95,7 +100,7 @@ export function guardModel(view: ModelView): GuardModel {
     seenBytes: view.measuredBytes,
     unloadRequestedAtMs: operation?.requestedAtMs ?? null,
     signalable: operation?.signalable ?? null,
-    turnClass: null,
+    turnClass: use?.class ?? null,
     guarded: view.guarded,
   };
 }

@@ -1,0 +1,105 @@
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import type { AgentSetting, Settings } from '../../../shared/settings.ts';
+import { commandOf } from '../gate/inspect.ts';
+import { peerProcess } from '../gate/local-clients.ts';
+import { bearerOf } from '../http/auth.ts';
+
+/** Who asks, by what is known without any configuration. */
+export interface Caller {
+  /** null: nothing tells, or it was not looked for. */
+  readonly name: string | null;
+  readonly from: 'header' | 'user' | 'key' | 'process' | 'nobody';
+}
+
+const LONGEST_NAME = 120;
+const INTERPRETERS = /^(python[\d.]*|node|bun|deno|ruby|perl|bash|sh|zsh|uv|npx|npm)$/;
+
+/** The name a header, the body or the key gives; null: only the process can tell. */
+export function statedCaller(
+  request: IncomingMessage,
+  user: string | null,
+  agents: Settings['agents'],
+): Caller | null {
+  const session = one(request.headers['x-landlord-session'])?.trim();
+  if (session !== undefined && session !== '')
+    return { name: session.slice(0, LONGEST_NAME), from: 'header' };
+  if (user !== null && user.trim() !== '') return { name: user.trim().slice(0, LONGEST_NAME), from: 'user' };
+  // A key is a name only where the config has an agent of that name: any other is a secret.
+  const key = bearerOf(request.headers.authorization) ?? one(request.headers['x-api-key']) ?? null;
+  return key !== null && Object.hasOwn(agents, key) ? { name: key, from: 'key' } : null;
+}
+
+const processes = new WeakMap<Socket, { readonly pid: number | null; readonly name: string | null }>();
+
+/** The local process at the other end of a connection, looked for once a connection. */
+export function callingProcess(socket: Socket): {
+  readonly pid: number | null;
+  readonly name: string | null;
+} {
+  const known = processes.get(socket);
+  if (known !== undefined) return known;
+  const { localPort, remotePort } = socket;
+  const pid = localPort === undefined || remotePort === undefined ? null : peerProcess(localPort, remotePort);
+  const found = { pid, name: pid === null ? null : nameOfCommand(commandOf(pid)) };
+  processes.set(socket, found);
+  return found;
+}
+
+/** `python3 /opt/agents/writer.py --fast` is `writer.py`. */
+export function nameOfCommand(command: string | null): string | null {
+  if (command === null) return null;
+  const words = command.split(' ').filter((word) => word !== '');
+  const program = lastPart(words[0] ?? '');
+  if (!INTERPRETERS.test(program)) return program === '' ? null : program.slice(0, LONGEST_NAME);
+  const script = words.slice(1).find((word) => !word.startsWith('-'));
+  return (script === undefined ? program : lastPart(script)).slice(0, LONGEST_NAME);
+}
+
+function lastPart(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
+/** An agent's own settings; `writer.py` is also the agent `writer`. */
+export function agentSettingOf(name: string | null, settings: Settings): AgentSetting | null {
+  if (name === null) return null;
+  const { agents } = settings;
+  if (Object.hasOwn(agents, name)) return agents[name] ?? null;
+  const stem = name.replace(/\.[a-z]+$/, '');
+  return Object.hasOwn(agents, stem) ? (agents[stem] ?? null) : null;
+}
+
+const TOLD_WAIT_MS = 3_600_000;
+const OWN_WAIT_MS = 300_000;
+
+function waitMs(told: boolean): number {
+  return told ? TOLD_WAIT_MS : OWN_WAIT_MS;
+}
+
+export interface Conduct extends AgentSetting {
+  /** How long it waits for memory; nobody's settings: while others' requests are what is in the way, a few minutes. */
+  readonly memoryWaitMs: number;
+  /** It waits whatever is in the way. */
+  readonly toldToWait: boolean;
+}
+
+/**
+ * Class and what to do when the lane is in use: the request's own word first, then the agent's
+ * settings. Nobody's: interactive; its next fallback where there is one, else it waits as it would before the backend itself.
+ */
+export function conductOf(
+  classHeader: string | string[] | undefined,
+  setting: AgentSetting | null,
+  hasFallbacks: boolean,
+): Conduct {
+  const stated = one(classHeader);
+  const turnClass =
+    stated === 'batch' || stated === 'interactive' ? stated : (setting?.class ?? 'interactive');
+  const onBusy = setting?.onBusy ?? (turnClass === 'batch' ? 'wait' : hasFallbacks ? 'fallback' : 'wait');
+  const toldToWait = setting?.onBusy === 'wait';
+  return { class: turnClass, onBusy, toldToWait, memoryWaitMs: onBusy === 'wait' ? waitMs(toldToWait) : 0 };
+}
+
+function one(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header[0] : header;
+}

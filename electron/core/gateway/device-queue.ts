@@ -1,0 +1,185 @@
+import type { TurnClass } from '../gate/sidecar.ts';
+
+/**
+ * Who may start on one device. Interactive requests start at once; batch yields to them on any model
+ * of the device, waits while one is in flight, and runs no deeper than the interactive ones can bear.
+ *
+ *   waiting (batch) ──no interactive in flight, depth free──► running ──► done
+ *         └──waited longer than `agedMs`: one at a time, interactive or not, so that nobody starves
+ */
+export interface QueueSnapshot {
+  readonly interactive: number;
+  readonly batch: number;
+  readonly waiting: number;
+  /** Batch requests that may run side by side. */
+  readonly depth: number;
+  /** What a batch worker that talks to a backend directly should do now. */
+  readonly yield: boolean;
+}
+
+export interface QueueOptions {
+  readonly monotonicMs: () => number;
+  readonly maxDepth?: number;
+  readonly agedMs?: number;
+  /** An interactive request of a moment ago: its session is likely to send the next one. */
+  readonly lingerMs?: number;
+  readonly onChange?: () => void;
+}
+
+interface Waiter {
+  readonly sinceMs: number;
+  readonly start: () => void;
+}
+
+const START_DEPTH = 4;
+/** The depth grows by one for each this long without an interactive request. */
+const GROW_MS = 10_000;
+
+export class DeviceQueue {
+  readonly #options: Required<QueueOptions>;
+  readonly #waiters = new Set<Waiter>();
+  #interactive = 0;
+  #batch = 0;
+  #aged = 0;
+  #depth: number;
+  #interactiveEndedAtMs = Number.NEGATIVE_INFINITY;
+  #grewAtMs: number;
+  #aloneMs: number | null = null;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(options: QueueOptions) {
+    this.#options = { maxDepth: 8, agedMs: 30_000, lingerMs: 500, onChange: () => {}, ...options };
+    this.#depth = Math.min(START_DEPTH, this.#options.maxDepth);
+    this.#grewAtMs = options.monotonicMs();
+  }
+
+  snapshot(): QueueSnapshot {
+    return {
+      interactive: this.#interactive,
+      batch: this.#batch,
+      waiting: this.#waiters.size,
+      depth: this.#depth,
+      yield: this.#mustYield(this.#options.monotonicMs()),
+    };
+  }
+
+  /** Resolves when the request may start, null when the signal came first. Dispose when it is over. */
+  enter(turnClass: TurnClass, signal: AbortSignal): Pass | Promise<Pass | null> {
+    if (turnClass === 'interactive') return this.#startInteractive();
+    const nowMs = this.#options.monotonicMs();
+    this.#grow(nowMs);
+    if (this.#waiters.size === 0 && this.#mayStart(nowMs)) return this.#startBatch(false);
+    return new Promise((resolve) => {
+      const leave = (): void => {
+        this.#waiters.delete(waiter);
+        this.#options.onChange();
+        resolve(null);
+      };
+      const waiter: Waiter = {
+        sinceMs: nowMs,
+        start: () => {
+          signal.removeEventListener('abort', leave);
+          resolve(this.#startBatch(this.#interactive > 0));
+        },
+      };
+      this.#waiters.add(waiter);
+      signal.addEventListener('abort', leave, { once: true });
+      if (signal.aborted) leave();
+      this.#look();
+    });
+  }
+
+  /**
+   * How long an interactive request took to its first token, with `beside` batch requests in flight.
+   * More than a fifth over what it takes alone: batch runs half as deep.
+   */
+  felt(firstByteMs: number, beside: number): void {
+    if (beside === 0) {
+      this.#aloneMs = this.#aloneMs === null ? firstByteMs : this.#aloneMs * 0.8 + firstByteMs * 0.2;
+      return;
+    }
+    if (this.#aloneMs !== null && firstByteMs <= this.#aloneMs * 1.2) return;
+    this.#depth = Math.max(1, Math.floor(this.#depth / 2));
+    this.#grewAtMs = this.#options.monotonicMs();
+  }
+
+  #startInteractive(): Pass {
+    this.#interactive += 1;
+    const beside = this.#batch;
+    this.#options.onChange();
+    return this.#pass(beside, () => {
+      this.#interactive -= 1;
+      this.#interactiveEndedAtMs = this.#options.monotonicMs();
+    });
+  }
+
+  #startBatch(aged: boolean): Pass {
+    this.#batch += 1;
+    if (aged) this.#aged += 1;
+    return this.#pass(0, () => {
+      this.#batch -= 1;
+      if (aged) this.#aged -= 1;
+    });
+  }
+
+  #pass(beside: number, end: () => void): Pass {
+    let over = false;
+    return {
+      beside,
+      [Symbol.dispose]: () => {
+        if (over) return;
+        over = true;
+        end();
+        this.#options.onChange();
+        this.#look();
+      },
+    };
+  }
+
+  #mustYield(nowMs: number): boolean {
+    return this.#interactive > 0 || nowMs - this.#interactiveEndedAtMs < this.#options.lingerMs;
+  }
+
+  #mayStart(nowMs: number): boolean {
+    return !this.#mustYield(nowMs) && this.#batch < this.#depth;
+  }
+
+  #grow(nowMs: number): void {
+    if (this.#interactive > 0) this.#grewAtMs = nowMs;
+    const steps = Math.floor((nowMs - this.#grewAtMs) / GROW_MS);
+    if (steps <= 0) return;
+    this.#depth = Math.min(this.#options.maxDepth, this.#depth + steps);
+    this.#grewAtMs += steps * GROW_MS;
+  }
+
+  /** Starts whoever may start now, oldest first. */
+  #look(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    const nowMs = this.#options.monotonicMs();
+    this.#grow(nowMs);
+    for (const waiter of this.#waiters) {
+      const isAged = nowMs - waiter.sinceMs >= this.#options.agedMs;
+      const next = this.#mayStart(nowMs) || (isAged && this.#aged === 0 && this.#batch < this.#depth);
+      if (!next) break;
+      this.#waiters.delete(waiter);
+      waiter.start();
+    }
+    const [oldest] = this.#waiters;
+    if (oldest === undefined) return;
+    const agedInMs = oldest.sinceMs + this.#options.agedMs - nowMs;
+    const calmInMs = this.#interactiveEndedAtMs + this.#options.lingerMs - nowMs;
+    const due = [agedInMs, this.#interactive > 0 ? Number.POSITIVE_INFINITY : calmInMs].filter(
+      (ms) => ms > 0,
+    );
+    const inMs = Math.min(GROW_MS, ...due);
+    this.#timer = setTimeout(() => this.#look(), Math.ceil(inMs) + 1);
+    this.#timer.unref();
+  }
+}
+
+/** A request that has started; disposed when it is over. */
+export interface Pass extends Disposable {
+  /** Batch requests that were in flight when it started. */
+  readonly beside: number;
+}

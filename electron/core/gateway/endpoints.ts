@@ -1,0 +1,30 @@
+/**
+ * What a path asks of a backend.
+ *
+ *   generate   makes words, pictures or sound: takes the lane where there is one, and needs its model loaded
+ *   compute    embeddings and the like: needs its model loaded, never takes the lane
+ *   other      lists and other metadata: passed on as it is
+ */
+export type Work = 'generate' | 'compute' | 'other';
+
+/** Paths after `/v1`, and llama-server's own without it (its tools/server/README). */
+const GENERATES =
+  /^\/(chat\/completions|completions?|responses|messages|infill|audio\/(transcriptions|translations|speech)|images\/(generations|edits|variations)|api\/(chat|generate))$/;
+const COMPUTES = /^\/(embeddings?|re-?rank(ing)?|messages\/count_tokens|tokenize|detokenize|apply-template)$/;
+
+export function workOf(method: string, path: string): Work {
+  if (method !== 'POST') return 'other';
+  const bare = barePath(path).replace(/^\/v\d+(?=\/)/, '');
+  if (GENERATES.test(bare)) return 'generate';
+  return COMPUTES.test(bare) ? 'compute' : 'other';
+}
+
+/** Which error shape the client of a path expects. */
+export function dialectOf(path: string): 'openai' | 'anthropic' {
+  return /\/messages(\/|$)/.test(barePath(path)) ? 'anthropic' : 'openai';
+}
+
+export function barePath(path: string): string {
+  const bare = path.split('?', 1)[0] ?? '/';
+  return bare.length > 1 && bare.endsWith('/') ? bare.slice(0, -1) : bare;
+}

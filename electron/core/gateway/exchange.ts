@@ -1,0 +1,59 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { BackendSetting } from '../../../shared/settings.ts';
+import { barePath, dialectOf, type Work, workOf } from './endpoints.ts';
+import type { Dialect } from './refusals.ts';
+import type { RequestHead } from './request-head.ts';
+
+/** A request on its way through the gateway, and what has become of it so far. */
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** With its query. */
+  readonly path: string;
+  readonly work: Work;
+  readonly dialect: Dialect;
+  /** The backend whose port was called; null: the gateway's own address. */
+  readonly front: BackendSetting | null;
+  /** Raised when the client leaves. */
+  readonly gone: AbortSignal;
+  readonly arrivedAtMs: number;
+  /** Headers of ours on the answer; grows as things are found out. */
+  readonly own: Record<string, string>;
+  head: RequestHead | null;
+  waitedMs: number;
+}
+
+export function openExchange(
+  request: IncomingMessage,
+  response: ServerResponse,
+  front: BackendSetting | null,
+  nowMs: number,
+): Exchange {
+  const gone = new AbortController();
+  response.on('close', () => {
+    if (!response.writableFinished) gone.abort();
+  });
+  // Writing to a client that has just left is no fault of ours; its 'close' follows.
+  response.on('error', () => undefined);
+  const path = request.url ?? '/';
+  const method = request.method ?? 'GET';
+  return {
+    request,
+    response,
+    path,
+    work: workOf(method, barePath(path)),
+    dialect: dialectOf(path),
+    front,
+    gone: gone.signal,
+    arrivedAtMs: nowMs,
+    own: {},
+    head: null,
+    waitedMs: 0,
+  };
+}
+
+export function mayHaveBody(request: IncomingMessage): boolean {
+  return (
+    request.headers['content-length'] !== undefined || request.headers['transfer-encoding'] !== undefined
+  );
+}

@@ -1,0 +1,166 @@
+import type { ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
+import type { Dispatcher } from 'undici';
+import { answerHeaders } from './headers.ts';
+import { Tail } from './tail.ts';
+
+/**
+ * One exchange with an upstream, its answer copied to the client as it comes.
+ *
+ *   dispatched ──► answering ──► done
+ *        │             └──► broken      the upstream ended in the middle: so does the client's answer
+ *        ├──► refused                   nothing was sent to the client: it may be tried again
+ *        └──► gone                      the client left; the upstream was cut off at once
+ */
+export type Forwarded =
+  | {
+      readonly kind: 'done' | 'broken';
+      readonly status: number;
+      /** Monotonic ms of the first byte of the answer's body; null: it had none. */
+      readonly firstByteAtMs: number | null;
+      readonly tail: string;
+    }
+  | { readonly kind: 'refused'; readonly error: Error }
+  | { readonly kind: 'gone' };
+
+export interface ForwardRequest {
+  readonly dispatcher: Dispatcher;
+  readonly origin: string;
+  readonly method: string;
+  readonly path: string;
+  readonly headers: string[];
+  readonly body: Buffer | Readable | null;
+  /** Headers of ours on the answer. */
+  readonly own: Readonly<Record<string, string>>;
+  readonly response: ServerResponse;
+  /** The client has left, or we stop. */
+  readonly signal: AbortSignal;
+  /** Whether a small answer of 5xx means that the request never reached a model, so that it may be tried again. */
+  readonly isLost: ((status: number, body: string) => boolean) | null;
+  /** The answer's head has gone out already (a waiting stream): what is no event stream is told in one. */
+  readonly begun: ((status: number, body: string) => string) | null;
+  readonly monotonicMs: () => number;
+}
+
+/** A larger error is never one of a proxy that lost its child. */
+const HELD_BYTES = 4096;
+
+export class ClientGone extends Error {}
+
+export function forward(request: ForwardRequest): Promise<Forwarded> {
+  const { response, signal } = request;
+  if (signal.aborted) return Promise.resolve({ kind: 'gone' });
+  return new Promise((resolve) => {
+    const tail = new Tail();
+    let controller: Dispatcher.DispatchController | null = null;
+    let status = 0;
+    let answering = false;
+    let wrote = false;
+    let firstByteAtMs: number | null = null;
+    /** Parts of an answer that may yet be dropped. */
+    let held: Buffer[] | null = null;
+    let rawHeaders: string[] = [];
+    let statusMessage: string | undefined;
+    let over = false;
+
+    const finish = (end: Forwarded): void => {
+      if (over) return;
+      over = true;
+      signal.removeEventListener('abort', onGone);
+      response.off('drain', onDrain);
+      resolve(end);
+    };
+    const onGone = (): void => {
+      controller?.abort(new ClientGone('the client has left'));
+      finish({ kind: 'gone' });
+    };
+    const onDrain = (): void => controller?.resume();
+    const sendHead = (): void => {
+      answering = true;
+      if (response.headersSent) return;
+      // The upstream's own date goes through; none is made up.
+      response.sendDate = false;
+      const headers = answerHeaders(rawHeaders, request.own);
+      if (statusMessage === undefined) response.writeHead(status, headers);
+      else response.writeHead(status, statusMessage, headers);
+      // With the first bytes if they came along, alone if not: a reader learns at once that it is being served.
+      setImmediate(() => {
+        if (!wrote && !response.writableEnded && !response.destroyed) response.flushHeaders();
+      });
+    };
+    const write = (chunk: Buffer): void => {
+      wrote = true;
+      firstByteAtMs ??= request.monotonicMs();
+      tail.add(chunk);
+      if (!response.write(chunk)) controller?.pause();
+    };
+
+    signal.addEventListener('abort', onGone, { once: true });
+    response.on('drain', onDrain);
+    const handler: Dispatcher.DispatchHandler = {
+      onRequestStart(started) {
+        controller = started;
+        if (signal.aborted) started.abort(new ClientGone('the client has left'));
+      },
+      onResponseStart(started, code, headers, message) {
+        // 100 to 199 announce an answer, they are none.
+        if (code < 200) return;
+        status = code;
+        statusMessage = message === '' ? undefined : message;
+        rawHeaders = wireHeaders(started.rawHeaders);
+        const size = Number(headers['content-length'] ?? Number.NaN);
+        const mayBeLost = request.isLost !== null && code >= 500 && size <= HELD_BYTES;
+        const mustBeTold = request.begun !== null && code !== 200;
+        if (mayBeLost || mustBeTold) held = [];
+        else sendHead();
+      },
+      onResponseData(_controller, chunk) {
+        if (held === null) write(chunk);
+        else if (held.length < 256) held.push(chunk);
+      },
+      onResponseEnd() {
+        if (over) return;
+        if (held !== null) {
+          const body = Buffer.concat(held);
+          const text = body.toString('utf8');
+          if (request.isLost?.(status, text) === true) {
+            finish({ kind: 'refused', error: new Error(text.slice(0, 200)) });
+            return;
+          }
+          sendHead();
+          const told =
+            request.begun === null || status === 200 ? body : Buffer.from(request.begun(status, text));
+          if (told.length > 0) write(told);
+        }
+        response.end();
+        finish({ kind: 'done', status, firstByteAtMs, tail: tail.text() });
+      },
+      onResponseError(_controller, error) {
+        if (signal.aborted) return finish({ kind: 'gone' });
+        if (!answering) return finish({ kind: 'refused', error });
+        // Half an answer must not look like a whole one.
+        response.destroy();
+        finish({ kind: 'broken', status, firstByteAtMs, tail: tail.text() });
+      },
+    };
+    try {
+      request.dispatcher.dispatch(
+        {
+          origin: request.origin,
+          path: request.path,
+          method: request.method,
+          headers: request.headers,
+          body: request.body,
+        },
+        handler,
+      );
+    } catch (thrown) {
+      finish({ kind: 'refused', error: thrown instanceof Error ? thrown : new Error(String(thrown)) });
+    }
+  });
+}
+
+function wireHeaders(raw: Dispatcher.DispatchController['rawHeaders']): string[] {
+  if (!Array.isArray(raw)) return [];
+  return raw.map((part) => (typeof part === 'string' ? part : part.toString('latin1')));
+}

@@ -1,0 +1,133 @@
+import { createServer, type Server } from 'node:http';
+import type { NewEvent } from '../../../shared/events.ts';
+import type { BackendSetting } from '../../../shared/settings.ts';
+import { checkOrigin } from '../http/host-check.ts';
+import { findPortHolder } from '../http/port-holder.ts';
+import type { Gateway } from './gateway.ts';
+import { sendRefusal } from './refusals.ts';
+
+const RETRY_MS = 5_000;
+
+interface Front {
+  setting: BackendSetting;
+  readonly port: number;
+  readonly server: Server;
+  stopped: boolean;
+  timer: NodeJS.Timeout | null;
+}
+
+/**
+ * A listener for each backend with `front`: it answers as the backend would on that port, every path
+ * included, with admission and the lane before what works on a model.
+ */
+export class Fronts {
+  readonly #gateway: Gateway;
+  readonly #tell: (event: NewEvent) => void;
+  readonly #fronts = new Map<string, Front>();
+
+  constructor(gateway: Gateway, tell: (event: NewEvent) => void) {
+    this.#gateway = gateway;
+    this.#tell = tell;
+  }
+
+  /** Listens for exactly these from now on. */
+  async set(backends: readonly BackendSetting[]): Promise<void> {
+    const wanted = backends.filter((setting) => setting.front !== null && setting.url !== null);
+    const leaving = [...this.#fronts].filter(
+      ([name, front]) => !wanted.some((setting) => setting.name === name && setting.front === front.port),
+    );
+    await Promise.all(leaving.map(([name]) => this.#stop(name)));
+    for (const setting of wanted) {
+      const present = this.#fronts.get(setting.name);
+      if (present !== undefined) present.setting = setting;
+      else if (setting.front !== null) await this.#start(setting, setting.front);
+    }
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#fronts.keys()].map((name) => this.#stop(name)));
+  }
+
+  async #start(setting: BackendSetting, port: number): Promise<void> {
+    // A prompt of many megabytes, and a model that thinks, take their time: no limits of ours.
+    const server = createServer({ requestTimeout: 0 }, (request, response) => {
+      const { host, origin } = request.headers;
+      const site = request.headers['sec-fetch-site'];
+      const mode = request.headers['sec-fetch-mode'];
+      const verdict = checkOrigin(
+        {
+          method: request.method ?? 'GET',
+          host,
+          origin,
+          fetchSite: Array.isArray(site) ? site[0] : site,
+          fetchMode: Array.isArray(mode) ? mode[0] : mode,
+        },
+        port,
+      );
+      if (verdict.allowed) {
+        void this.#gateway.handle(request, response, front.setting);
+        return;
+      }
+      const { status, message } = verdict;
+      sendRefusal(
+        response,
+        { status, code: 'not_permitted', message, numbers: {}, retryAfterS: null },
+        'openai',
+        {},
+      );
+    });
+    const front: Front = { setting, port, server, stopped: false, timer: null };
+    this.#fronts.set(setting.name, front);
+    await this.#listen(front, true);
+  }
+
+  async #listen(front: Front, first: boolean): Promise<void> {
+    const { server, port, setting } = front;
+    const failure = await new Promise<Error | null>((resolve) => {
+      server.once('error', resolve);
+      server.listen({ host: '127.0.0.1', port, exclusive: true }, () => {
+        server.off('error', resolve);
+        resolve(null);
+      });
+    });
+    if (front.stopped) {
+      server.close();
+      return;
+    }
+    if (failure === null) {
+      server.on('error', () => undefined);
+      if (!first)
+        this.#tell({
+          kind: 'config_loaded',
+          backend: setting.name,
+          reason: `Port ${port} is free now: ${setting.name} is served there.`,
+          numbers: { port },
+        });
+      return;
+    }
+    if (first) {
+      const holder = await findPortHolder(port);
+      const who = holder === null ? failure.message : `process ${holder.pid} (${holder.command}) has it`;
+      this.#tell({
+        kind: 'config_rejected',
+        backend: setting.name,
+        reason: `${setting.name} can't be served at port ${port}: ${who}. Move that program to another port; this is tried again until it works.`,
+        numbers: { port, pid: holder?.pid ?? null },
+      });
+    }
+    if (front.stopped) return;
+    front.timer = setTimeout(() => void this.#listen(front, false), RETRY_MS);
+  }
+
+  async #stop(name: string): Promise<void> {
+    const front = this.#fronts.get(name);
+    if (front === undefined) return;
+    this.#fronts.delete(name);
+    front.stopped = true;
+    if (front.timer !== null) clearTimeout(front.timer);
+    if (!front.server.listening) return;
+    const closed = new Promise((resolve) => front.server.close(resolve));
+    front.server.closeAllConnections();
+    await closed;
+  }
+}

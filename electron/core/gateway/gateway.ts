@@ -1,0 +1,179 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Agent, type Dispatcher } from 'undici';
+import { messageOf } from '../../../shared/errors.ts';
+import type { NewEvent } from '../../../shared/events.ts';
+import type { BackendSetting, Settings } from '../../../shared/settings.ts';
+import type { Gate } from '../gate/gate.ts';
+import type { TurnClass } from '../gate/sidecar.ts';
+import type { CommandContext } from '../loop/load-command.ts';
+import type { ReportedEvent } from '../runtime-api.ts';
+import { type Admission, createAdmission } from './admission.ts';
+import { Counts } from './counts.ts';
+import { DeviceQueue, type QueueSnapshot } from './device-queue.ts';
+import { openExchange } from './exchange.ts';
+import type { RequestRecord } from './history.ts';
+import { InFlight, type ModelUse } from './in-flight.ts';
+import { LaneLines } from './lane-line.ts';
+import { modelDetail, modelList } from './model-list.ts';
+import { sendRefusal } from './refusals.ts';
+import { serve } from './serve.ts';
+
+export interface GatewayOptions {
+  readonly context: CommandContext;
+  readonly gate: Gate;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly tell: (event: NewEvent) => void;
+  readonly report: (event: ReportedEvent) => void;
+  /** Each request that is over. */
+  readonly onRequest: (record: RequestRecord) => void;
+  /** A waiting stream hears of us after this long, and then every so often. */
+  readonly keepAliveMs?: { readonly first: number; readonly every: number };
+  /** Tests: another way out. */
+  readonly dispatcher?: Dispatcher;
+}
+
+/** What serving one request needs of the gateway. */
+export interface GatewayParts {
+  readonly context: CommandContext;
+  readonly gate: Gate;
+  readonly admission: Admission;
+  readonly lines: LaneLines;
+  readonly flights: InFlight;
+  readonly dispatcher: Dispatcher;
+  readonly keepAliveMs: { readonly first: number; readonly every: number };
+  readonly tell: (event: NewEvent) => void;
+  readonly report: (event: ReportedEvent) => void;
+  settings(): Settings;
+  env(name: string): string | null;
+  queue(deviceId: string | null): DeviceQueue;
+  record(record: RequestRecord): void;
+  monotonicMs(): number;
+  epochMs(): number;
+}
+
+export interface Gateway {
+  /** Serves one request of `/v1`, or of a backend's front port. Resolves when it is over; never rejects. */
+  handle(request: IncomingMessage, response: ServerResponse, front: BackendSetting | null): Promise<void>;
+  /** `GET /v1/models`. */
+  models(): unknown;
+  /** `GET /v1/models/{id}`; null: there is none. */
+  model(id: string): unknown;
+  /** Whose turn a model serves now; null: nobody's of ours. */
+  use(modelId: string): ModelUse | null;
+  /** Per device, for those who run batch work against a backend itself. */
+  queues(): ReadonlyMap<string, QueueSnapshot>;
+  onQueues(listener: () => void): () => void;
+  /** Counts as a request of that class while it is not disposed: a turn held by a connection. */
+  hold(
+    modelId: string | null,
+    deviceId: string | null,
+    turnClass: TurnClass,
+    caller: string | null,
+  ): Disposable;
+  metrics(): string;
+  stop(): Promise<void>;
+}
+
+/** A backend on this machine answers a connection at once or not at all. */
+const CONNECT_LIMIT_MS = 10_000;
+const KEEP_ALIVE_MS = { first: 5_000, every: 10_000 };
+/** Models whose device is not known share one queue. */
+const NO_DEVICE = '';
+
+export function createGateway(options: GatewayOptions): Gateway {
+  const { context } = options;
+  const stopping = new AbortController();
+  const flights = new InFlight();
+  const counts = new Counts();
+  const queues = new Map<string, DeviceQueue>();
+  const listeners = new Set<() => void>();
+  const monotonicMs = (): number => context.clock.monotonicMs();
+  // A prompt may take minutes before the first byte, and a model may think in the middle: no time limit
+  // of ours, the client has its own. No pipelining: a request behind another would wait for it.
+  const dispatcher =
+    options.dispatcher ??
+    new Agent({
+      pipelining: 1,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connect: { timeout: CONNECT_LIMIT_MS },
+      // llama-server drops a quiet connection after 5 s (cpp-httplib's default).
+      keepAliveTimeout: 4_000,
+      keepAliveTimeoutThreshold: 1_500,
+    });
+  const queue = (deviceId: string | null): DeviceQueue => {
+    const id = deviceId ?? NO_DEVICE;
+    const known = queues.get(id);
+    if (known !== undefined) return known;
+    const made = new DeviceQueue({
+      monotonicMs,
+      onChange: () => {
+        for (const listener of listeners) listener();
+      },
+    });
+    queues.set(id, made);
+    return made;
+  };
+  const parts: GatewayParts = {
+    context,
+    gate: options.gate,
+    admission: createAdmission(context, stopping.signal),
+    lines: new LaneLines(() => options.gate.world.monotonicMs()),
+    flights,
+    dispatcher,
+    keepAliveMs: options.keepAliveMs ?? KEEP_ALIVE_MS,
+    tell: options.tell,
+    report: options.report,
+    settings: () => context.loop.settings,
+    env: (name) => options.env[name] ?? null,
+    queue,
+    record(record) {
+      counts.add(record);
+      options.onRequest(record);
+    },
+    monotonicMs,
+    epochMs: () => context.clock.epochMs(),
+  };
+
+  return {
+    async handle(request, response, front) {
+      const exchange = openExchange(request, response, front, monotonicMs());
+      try {
+        await serve(parts, exchange);
+      } catch (thrown) {
+        const message = `The gateway failed on this request (${messageOf(thrown)}).`;
+        if (response.headersSent) response.destroy();
+        else
+          sendRefusal(
+            response,
+            { status: 500, code: 'internal', message, numbers: {}, retryAfterS: null },
+            exchange.dialect,
+            exchange.own,
+          );
+      }
+    },
+    models: () => modelList(context),
+    model: (id) => modelDetail(context, id),
+    use: (modelId) => flights.use(modelId),
+    queues: () => new Map([...queues].map(([id, one]) => [id, one.snapshot()])),
+    onQueues(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    hold(modelId, deviceId, turnClass, caller) {
+      const flight = flights.enter({ modelId, deviceId, class: turnClass, caller, sinceMs: monotonicMs() });
+      const pass = turnClass === 'interactive' ? queue(deviceId).enter(turnClass, stopping.signal) : null;
+      return {
+        [Symbol.dispose]() {
+          if (pass !== null && !(pass instanceof Promise)) pass[Symbol.dispose]();
+          flight[Symbol.dispose]();
+        },
+      };
+    },
+    metrics: () => counts.render(flights.list().length),
+    async stop() {
+      stopping.abort();
+      await dispatcher.destroy();
+    },
+  };
+}

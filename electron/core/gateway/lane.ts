@@ -1,0 +1,119 @@
+import type { IncomingMessage } from 'node:http';
+import { acquireTurn, LONGEST_WAIT_MS } from '../gate/acquire.ts';
+import type { Gate } from '../gate/gate.ts';
+import { heldInLine, turnHolds } from '../gate/nested.ts';
+import type { OnReport } from '../gate/reports.ts';
+import type { TurnClass } from '../gate/sidecar.ts';
+import type { BusyTurn, CancelledTurn, GrantedTurn } from '../gate/turn.ts';
+import { callingProcess } from './caller.ts';
+import { AGED_MS, type LaneLines } from './lane-line.ts';
+
+/**
+ * What became of a request's wish for its lane.
+ *
+ *   held     ours until it is released
+ *   own      the agent behind the request holds it already, so it never waits on itself (rule 20)
+ *   busy     somebody else has it, and the request does not wait
+ *   left     the client went away while it waited
+ */
+export type LaneTaken =
+  | { readonly kind: 'held'; readonly turn: GrantedTurn; readonly name: string | null }
+  | { readonly kind: 'own'; readonly name: string | null }
+  | { readonly kind: 'busy'; readonly busy: BusyTurn }
+  | { readonly kind: 'left' };
+
+export interface LaneWish {
+  readonly gate: Gate;
+  readonly lines: LaneLines;
+  readonly url: string;
+  readonly width: number;
+  readonly model: string | null;
+  readonly session: string | null;
+  readonly class: TurnClass;
+  readonly waits: boolean;
+  readonly request: IncomingMessage;
+  readonly signal: AbortSignal;
+  readonly onReport: OnReport;
+  /** Called once if it has to wait. */
+  readonly onWaiting: () => void;
+}
+
+/** Tries at once; finds out whether the agent holds it itself; waits in line only then. */
+export async function takeLane(wish: LaneWish): Promise<LaneTaken> {
+  const { gate, url, model, lines, waits, signal } = wish;
+  if (claimHolds(wish)) return { kind: 'own', name: oneOf(wish.request.headers['x-landlord-turn']) };
+  const about = {
+    model,
+    session: wish.session,
+    class: wish.class,
+    onReport: wish.onReport,
+    reports: false,
+  };
+  // Whoever stands in line here comes first.
+  const first = lines.isEmpty(url) || !waits ? await acquireTurn(gate, url, { ...about, waitMs: 0 }) : null;
+  const got = first === null ? null : settled(first);
+  if (got !== null && got.kind !== 'busy') return got;
+  const own = heldByCaller(wish);
+  if (own !== null) return own;
+  if (got !== null && !waits) return got;
+  wish.onWaiting();
+  const sinceMs = gate.world.monotonicMs();
+  for (;;) {
+    using place = await lines.enter(url, wish.width, { class: wish.class, model, sinceMs, signal });
+    if (place === null) return { kind: 'left' };
+    const agesInMs = sinceMs + AGED_MS - gate.world.monotonicMs();
+    const ages = wish.class === 'batch' && !place.aged;
+    const turn = await acquireTurn(gate, url, {
+      ...about,
+      // One that has waited long goes among the interactive ones, so that it comes to its turn too.
+      class: place.aged ? 'interactive' : wish.class,
+      waitMs: ages ? Math.max(1, agesInMs) : LONGEST_WAIT_MS,
+      signal: AbortSignal.any([signal, place.yielded]),
+    });
+    if (turn.kind === 'cancelled' && !signal.aborted) continue;
+    if (turn.kind === 'busy' && ages) continue;
+    const end = settled(turn);
+    if (end.kind === 'held') place.granted();
+    return end;
+  }
+}
+
+function settled(turn: GrantedTurn | BusyTurn | CancelledTurn): LaneTaken {
+  switch (turn.kind) {
+    case 'busy':
+      return { kind: 'busy', busy: turn };
+    case 'cancelled':
+      return { kind: 'left' };
+    case 'held':
+    case 'nested':
+      return { kind: 'held', turn, name: turn.turn };
+    default:
+      return { kind: 'held', turn, name: null };
+  }
+}
+
+/** `x-landlord-turn` counts only where the sidecar says so and the kernel bears it out. */
+function claimHolds({ gate, url, model, request }: LaneWish): boolean {
+  const claim = oneOf(request.headers['x-landlord-turn']);
+  if (claim === null) return false;
+  const plan = gate.plan(url, model);
+  return plan.kind === 'lanes' && plan.lanes.some((lane) => turnHolds(lane, claim) === true);
+}
+
+/** The process at the other end, or one it descends from, has the lane's lock open and locked. */
+function heldByCaller({ gate, url, model, request }: LaneWish): LaneTaken | null {
+  const plan = gate.plan(url, model);
+  if (plan.kind !== 'lanes') return null;
+  const { pid } = callingProcess(request.socket);
+  if (pid === null || pid === process.pid) return null;
+  for (const lane of plan.lanes) {
+    const holder = heldInLine(lane, pid);
+    // Ours are other requests' turns, also for a client that we have started.
+    if (holder !== null && holder.pid !== process.pid) return { kind: 'own', name: holder.turn };
+  }
+  return null;
+}
+
+function oneOf(header: string | string[] | undefined): string | null {
+  return (Array.isArray(header) ? header[0] : header) ?? null;
+}

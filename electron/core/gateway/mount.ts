@@ -1,0 +1,56 @@
+import type { FastifyInstance } from 'fastify';
+import type { BackendSetting } from '../../../shared/settings.ts';
+import type { Gate } from '../gate/gate.ts';
+import type { GatewayMount } from '../http/routes.ts';
+import type { CommandContext } from '../loop/load-command.ts';
+import type { ReportedEvent } from '../runtime-api.ts';
+import { Fronts } from './front.ts';
+import { createGateway } from './gateway.ts';
+import type { RequestRecord } from './history.ts';
+import type { ModelUse } from './in-flight.ts';
+import { addGatewayRoutes } from './routes.ts';
+import { addTurnRoutes } from './turn-routes.ts';
+
+export interface MountOptions {
+  readonly context: CommandContext;
+  readonly gate: Gate;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly report: (event: ReportedEvent) => void;
+  readonly onRequest?: (record: RequestRecord) => void;
+}
+
+export interface MountedGateway extends GatewayMount {
+  /** Listens at the front ports of these backends, and no others. */
+  front(backends: readonly BackendSetting[]): Promise<void>;
+  /** Whose turn a model serves now. */
+  use(modelId: string): ModelUse | null;
+  stop(): Promise<void>;
+}
+
+/** The gateway with its doors: `/v1` and the turns on the server's port, and a port of its own where a backend has a front. */
+export function mountGateway(options: MountOptions): MountedGateway {
+  const { context, gate, report } = options;
+  const tell: Parameters<typeof createGateway>[0]['tell'] = (event) => context.journal.tell(event);
+  const gateway = createGateway({
+    context,
+    gate,
+    env: options.env,
+    tell,
+    report,
+    onRequest: options.onRequest ?? (() => undefined),
+  });
+  const fronts = new Fronts(gateway, tell);
+  return {
+    addRoutes(app: FastifyInstance) {
+      addGatewayRoutes(app, gateway);
+      addTurnRoutes(app, { gateway, gate, context, report });
+    },
+    metrics: () => gateway.metrics(),
+    front: (backends) => fronts.set(backends),
+    use: (modelId) => gateway.use(modelId),
+    async stop() {
+      await fronts.stop();
+      await gateway.stop();
+    },
+  };
+}

@@ -1,0 +1,81 @@
+import { fail, ok, type Result } from '../../../shared/errors.ts';
+import type { BackendSetting } from '../../../shared/settings.ts';
+import { findModel } from '../loop/find-model.ts';
+import type { ModelView } from '../loop/model-view.ts';
+
+/** Where a request goes: a backend, and the model it means there. */
+export interface Route {
+  readonly setting: BackendSetting;
+  readonly url: string;
+  /** null: the request names none that is known; the backend has its own word on it. */
+  readonly view: ModelView | null;
+  /** What the backend is told as the model; null: what the client said. */
+  readonly sentName: string | null;
+}
+
+/**
+ * By name, alias or `backend/model`. A request that names no model goes to the only backend there is.
+ * Errors: `unknown_model`.
+ */
+export function resolveRoute(
+  wanted: string | null,
+  views: readonly ModelView[],
+  backends: readonly BackendSetting[],
+): Result<Route> {
+  const withUrl = backends.flatMap((setting) =>
+    setting.url === null ? [] : [{ setting, url: setting.url }],
+  );
+  if (wanted === null || wanted === '') {
+    const [only] = withUrl;
+    if (only !== undefined && withUrl.length === 1) return ok({ ...only, view: null, sentName: null });
+    const which = views
+      .slice(0, 3)
+      .map((view) => view.id)
+      .join(', ');
+    return fail(
+      'unknown_model',
+      withUrl.length === 0
+        ? 'No backend is watched, so there is nobody to send this to.'
+        : `The request names no model, and there are ${withUrl.length} backends. Set "model"${which === '' ? '' : `, for instance to one of ${which}`}.`,
+    );
+  }
+  const prefixed = withUrl.find(({ setting }) => wanted.startsWith(`${setting.name}/`));
+  const found = findModel(views, wanted);
+  const view = found.ok
+    ? found.value
+    : // An alias after its backend's name.
+      views.find(
+        (one) =>
+          prefixed !== undefined &&
+          one.backend === prefixed.setting.name &&
+          one.observed.aliases.includes(wanted.slice(prefixed.setting.name.length + 1)),
+      );
+  if (view === undefined) return found.ok ? fail('unknown_model', `There is no model ${wanted}.`) : found;
+  const home = withUrl.find(({ setting }) => setting.name === view.backend);
+  if (home === undefined) return fail('unknown_model', `The backend of ${view.id} is no longer watched.`);
+  return ok({
+    ...home,
+    view,
+    sentName: wanted === view.id ? view.observed.name : plainName(wanted, home.setting),
+  });
+}
+
+function plainName(wanted: string, setting: BackendSetting): string | null {
+  return wanted.startsWith(`${setting.name}/`) ? wanted.slice(setting.name.length + 1) : null;
+}
+
+/** On a front port a name means what it means to that backend; one it does not list is its own to refuse. */
+export function frontRoute(
+  wanted: string | null,
+  views: readonly ModelView[],
+  setting: BackendSetting,
+  url: string,
+): Route {
+  const own = views.filter((view) => view.backend === setting.name);
+  const view =
+    own.find((one) => one.observed.name === wanted) ??
+    own.find((one) => wanted !== null && one.observed.aliases.includes(wanted)) ??
+    // A server of one model serves it whatever it is called.
+    (own.length === 1 && own[0]?.observed.args === null ? own[0] : undefined);
+  return { setting, url, view: view ?? null, sentName: null };
+}

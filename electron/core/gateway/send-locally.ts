@@ -1,0 +1,236 @@
+import type { Readable } from 'node:stream';
+import { fail, type LandlordError, ok, type Result } from '../../../shared/errors.ts';
+import { failOpenNews } from '../gate/news.ts';
+import type { ModelView } from '../loop/model-view.ts';
+import { availabilityOf } from './admission.ts';
+import type { Exchange } from './exchange.ts';
+import { mayHaveBody } from './exchange.ts';
+import { upstreamPath } from './fallback.ts';
+import { type Forwarded, forward } from './forward.ts';
+import type { GatewayParts } from './gateway.ts';
+import { requestHeaders } from './headers.ts';
+import { type LaneTaken, takeLane } from './lane.ts';
+import type { Asker, Outcome } from './outcome.ts';
+import { refusalFor, refusalFrame } from './refusals.ts';
+import { BodyTooLarge, renamed, rest } from './request-head.ts';
+import type { Route } from './route.ts';
+import type { Waiting } from './waiting.ts';
+
+/** `not_here`: nothing was sent to the client, which may be served elsewhere or told why. */
+export type LocalEnd =
+  | { readonly kind: 'over'; readonly outcome: Outcome }
+  | { readonly kind: 'not_here'; readonly error: LandlordError }
+  /** A body without an announced length went over the limit. */
+  | { readonly kind: 'too_large' };
+
+/** A router whose child died under the request says so (llama.cpp tools/server, the router's proxy). */
+const LOST = /proxy error|failed to read connection|could not establish connection/i;
+const RETRY_EVERY_MS = 2_000;
+
+/** Admission, lane, the backend, and the lane's release however it ends. One more try where no byte was sent. */
+export async function sendLocally(
+  parts: GatewayParts,
+  exchange: Exchange,
+  route: Route,
+  asker: Asker,
+  waiting: Waiting | null,
+): Promise<LocalEnd> {
+  for (let attempt = 0; ; attempt += 1) {
+    const admitted = await admit(parts, exchange, route, asker, waiting);
+    if (!admitted.ok) return { kind: 'not_here', error: admitted.error };
+    const lane = await laneFor(parts, exchange, route, asker, waiting);
+    if (lane?.kind === 'left')
+      return { kind: 'not_here', error: fail('cancelled', 'The client left.').error };
+    if (lane?.kind === 'busy') {
+      const { busy } = lane;
+      const numbers = { heldForMs: busy.heldForMs, holderPid: busy.holder?.pid ?? null };
+      return { kind: 'not_here', error: fail('local_backend_busy', busy.message, numbers).error };
+    }
+    using _turn = lane?.kind === 'held' ? lane.turn : null;
+    const name = lane?.name ?? null;
+    if (name === null) delete exchange.own['x-landlord-turn'];
+    else exchange.own['x-landlord-turn'] = name;
+    const mayRetry = attempt === 0 && (exchange.head?.whole ?? !mayHaveBody(exchange.request));
+    const end = await send(parts, exchange, route, waiting, mayRetry);
+    if (end.kind === 'refused' && mayRetry && !exchange.gone.aborted) continue;
+    return localEnd(route, end);
+  }
+}
+
+function localEnd(route: Route, end: Forwarded): LocalEnd {
+  const base = { route: 'local' as const, backend: route.setting.name };
+  switch (end.kind) {
+    case 'done':
+    case 'broken':
+      return {
+        kind: 'over',
+        outcome: { ...base, ...end, reason: end.kind === 'broken' ? 'upstream_broke' : null },
+      };
+    case 'gone':
+      return {
+        kind: 'over',
+        outcome: { ...base, reason: 'client_left', status: null, firstByteAtMs: null, tail: '' },
+      };
+    case 'refused': {
+      if (end.error instanceof BodyTooLarge) return { kind: 'too_large' };
+      const where = `The backend ${route.setting.name} (${route.url})`;
+      const why = `${where} gave no answer: ${end.error.message}. \`landlord status\` says whether it is up.`;
+      const error = fail('backend_unreachable', why).error;
+      return { kind: 'not_here', error };
+    }
+  }
+}
+
+/** Waits for memory only where the agent is set to wait. */
+async function admit(
+  parts: GatewayParts,
+  exchange: Exchange,
+  { view }: Route,
+  asker: Asker,
+  waiting: Waiting | null,
+): Promise<Result<void>> {
+  if (view === null || exchange.work === 'other') return ok(undefined);
+  const { loop } = parts.context;
+  const fromMs = parts.monotonicMs();
+  try {
+    for (;;) {
+      const admission = parts.admission.admit(view.id, exchange.gone);
+      if (admission === null) return ok(undefined);
+      waiting?.begin(`waiting: ${view.id} is being loaded`);
+      const admitted = await admission;
+      if (admitted.ok) return ok(undefined);
+      const { code } = admitted.error;
+      const remainingMs = fromMs + asker.conduct.memoryWaitMs - parts.monotonicMs();
+      if (remainingMs <= 0 || !mayPass(parts, view, code, asker.conduct.toldToWait)) return admitted;
+      waiting?.begin(`waiting: ${code}`);
+      const before = standing(parts);
+      const retryAtMs = parts.monotonicMs() + RETRY_EVERY_MS;
+      const worthATry = (): boolean => {
+        const now = loop.models.get(view.id);
+        if (code === 'big_models_asleep') return loop.wishes.sleep === null;
+        if (parts.monotonicMs() < retryAtMs) return false;
+        return now === null || availabilityOf(parts.context, now) === 'fits' || standing(parts) !== before;
+      };
+      if (!(await loop.until(worthATry, remainingMs, exchange.gone))) return admitted;
+    }
+  } finally {
+    exchange.waitedMs += parts.monotonicMs() - fromMs;
+  }
+}
+
+/** Whether waiting may help: always where the agent was told to wait, else while others' requests end by themselves. */
+function mayPass({ context }: GatewayParts, view: ModelView, code: string, toldToWait: boolean): boolean {
+  if (code !== 'vram_denied' && code !== 'big_models_asleep') return false;
+  if (toldToWait) return true;
+  return (
+    code === 'vram_denied' &&
+    context.loop.models
+      .views()
+      .some(
+        (other) => other.id !== view.id && other.deviceId === view.deviceId && other.observed.busy === true,
+      )
+  );
+}
+
+/** Who is loaded and who is busy: while that stays, another try would be denied too. */
+function standing({ context }: GatewayParts): string {
+  return context.loop.models
+    .views()
+    .map((view) => `${view.id} ${view.status} ${view.observed.busy}`)
+    .join();
+}
+
+async function laneFor(
+  parts: GatewayParts,
+  exchange: Exchange,
+  { setting, url, view }: Route,
+  asker: Asker,
+  waiting: Waiting | null,
+): Promise<LaneTaken | null> {
+  if (exchange.work !== 'generate' || setting.lanes === null) return null;
+  const fromMs = parts.monotonicMs();
+  const model = view?.observed.name ?? null;
+  const session = asker.name;
+  try {
+    return await takeLane({
+      gate: parts.gate,
+      lines: parts.lines,
+      url,
+      width: setting.lanes,
+      model,
+      session,
+      class: asker.conduct.class,
+      waits: asker.conduct.onBusy === 'wait',
+      request: exchange.request,
+      signal: exchange.gone,
+      onReport: (report) => parts.report(failOpenNews(report, { session, model })),
+      onWaiting: () => waiting?.begin('waiting: the local model is in use'),
+    });
+  } finally {
+    exchange.waitedMs += parts.monotonicMs() - fromMs;
+  }
+}
+
+async function send(
+  parts: GatewayParts,
+  exchange: Exchange,
+  route: Route,
+  waiting: Waiting | null,
+  mayRetry: boolean,
+): Promise<Forwarded> {
+  const { request, head, front } = exchange;
+  const begun = waiting?.end() ?? false;
+  const { origin, path } = upstreamPath(route.url, exchange.path);
+  const { body, contentLength } = bodyFor(exchange, route.sentName);
+  return forward({
+    dispatcher: parts.dispatcher,
+    origin,
+    method: request.method ?? 'GET',
+    path,
+    headers: requestHeaders(request.rawHeaders, {
+      contentLength,
+      identity: begun,
+      ...(front === null ? keyFor(parts, route) : {}),
+    }),
+    body,
+    own: exchange.own,
+    response: exchange.response,
+    signal: exchange.gone,
+    isLost: mayRetry && head !== null ? (_status, text) => LOST.test(text) : null,
+    begun: begun ? (status, text) => begunError(exchange, status, text) : null,
+    monotonicMs: parts.monotonicMs,
+  });
+}
+
+/** The key of the backend where one is set; a key that opens our own door goes no further. */
+function keyFor(parts: GatewayParts, { setting }: Route): { readonly apiKey?: string | null } {
+  if (setting.apiKeyEnv !== null) return { apiKey: parts.env(setting.apiKeyEnv) };
+  const { apiKeyEnv } = parts.settings().server;
+  return apiKeyEnv !== null && parts.env(apiKeyEnv) !== null ? { apiKey: null } : {};
+}
+
+export function bodyFor(
+  exchange: Exchange,
+  sentName: string | null,
+): { readonly body: Buffer | Readable | null; readonly contentLength: number | null | undefined } {
+  const { request, head } = exchange;
+  const announced = request.headers['content-length'];
+  if (head === null) {
+    if (!mayHaveBody(request)) return { body: null, contentLength: undefined };
+    return { body: request, contentLength: announced === undefined ? null : Number(announced) };
+  }
+  const isForm = /^multipart\//i.test(request.headers['content-type'] ?? '');
+  const beginning = sentName === null ? head.bytes : renamed(head, sentName, !isForm);
+  if (head.whole) return { body: beginning, contentLength: beginning.length };
+  const grown = beginning.length - head.bytes.length;
+  return {
+    body: rest(request, beginning, head.bytes.length),
+    contentLength: announced === undefined ? null : Number(announced) + grown,
+  };
+}
+
+/** What is no event stream, inside one that has begun. */
+export function begunError(exchange: Exchange, status: number, text: string): string {
+  const message = `The backend answered ${status}: ${text.slice(0, 500)}`;
+  return refusalFrame({ ...refusalFor(fail('backend_refused', message).error), status }, exchange.dialect);
+}

@@ -1,0 +1,232 @@
+import { fail, type LandlordError, type Result } from '../../../shared/errors.ts';
+import type { BackendSetting } from '../../../shared/settings.ts';
+import { agentSettingOf, callingProcess, conductOf, statedCaller } from './caller.ts';
+import type { Exchange } from './exchange.ts';
+import { mayHaveBody } from './exchange.ts';
+import type { GatewayParts } from './gateway.ts';
+import { type Asker, modelOf, type Outcome } from './outcome.ts';
+import { type GatewayRefusal, refusalFor, sendRefusal } from './refusals.ts';
+import { readHead } from './request-head.ts';
+import { frontRoute, type Route, resolveRoute } from './route.ts';
+import { sendElsewhere } from './send-elsewhere.ts';
+import { sendLocally } from './send-locally.ts';
+import { usageOf } from './tail.ts';
+import { createWaiting, type Waiting } from './waiting.ts';
+
+const TOO_LARGE: GatewayRefusal = {
+  status: 413,
+  code: 'too_large',
+  message: 'A request may have at most 64 MiB. Send smaller images, or fewer in one request.',
+  numbers: { limitBytes: 64 * 1024 * 1024 },
+  retryAfterS: null,
+};
+
+/** One request from its head to its end: read, route, send here or elsewhere, record. */
+export async function serve(parts: GatewayParts, exchange: Exchange): Promise<void> {
+  const { request, response, front } = exchange;
+  // A front port passes all else on as it is; only what works on a model is looked into.
+  const isRead = mayHaveBody(request) && (front === null || exchange.work !== 'other');
+  if (isRead) {
+    const read = await readHead(request);
+    if (read.kind === 'gone') return;
+    if (read.kind === 'too_large') {
+      // What still comes is not read: the connection can't be used again.
+      sendRefusal(response, TOO_LARGE, exchange.dialect, { connection: 'close' });
+      return;
+    }
+    exchange.head = read.head;
+  }
+  const { loop, fleet } = parts.context;
+  const wanted = exchange.head?.model?.value ?? null;
+  const route: Result<Route> =
+    front === null
+      ? resolveRoute(
+          wanted,
+          loop.models.views(),
+          fleet.list().map(({ setting }) => setting),
+        )
+      : { ok: true, value: frontRoute(wanted, loop.models.views(), front, front.url ?? '') };
+  if (!route.ok) {
+    sendRefusal(response, refusalFor(route.error), exchange.dialect, {});
+    recordEnd(parts, exchange, wanted, null, refusedOutcome(null, route.error, 404));
+    return;
+  }
+  await serveRoute(parts, exchange, route.value);
+}
+
+async function serveRoute(parts: GatewayParts, exchange: Exchange, route: Route): Promise<void> {
+  const { setting, view } = route;
+  const asker = askerOf(parts, exchange);
+  exchange.own['x-landlord-route'] = 'local';
+  exchange.own['x-landlord-backend'] = setting.name;
+  if (exchange.work === 'other') {
+    const end = await sendLocally(parts, exchange, route, asker, null);
+    if (end.kind === 'too_large') sendRefusal(exchange.response, TOO_LARGE, exchange.dialect, {});
+    if (end.kind === 'not_here' && !exchange.gone.aborted)
+      sendRefusal(exchange.response, refusalFor(end.error), exchange.dialect, exchange.own);
+    return;
+  }
+  const modelId = view?.id ?? null;
+  const deviceId = view?.deviceId ?? null;
+  const turnClass = asker.conduct.class;
+  using _flight = parts.flights.enter({
+    modelId,
+    deviceId,
+    class: turnClass,
+    caller: asker.name,
+    sinceMs: exchange.arrivedAtMs,
+  });
+  const waiting = createWaiting({
+    response: exchange.response,
+    isStream: exchange.head?.stream === true,
+    own: () => exchange.own,
+    firstMs: parts.keepAliveMs.first,
+    everyMs: parts.keepAliveMs.every,
+  });
+  try {
+    const queue = parts.queue(deviceId);
+    const entered = queue.enter(turnClass, exchange.gone);
+    if (entered instanceof Promise) {
+      const fromMs = parts.monotonicMs();
+      waiting.begin('waiting: interactive requests come first');
+      const pass = await entered;
+      exchange.waitedMs += parts.monotonicMs() - fromMs;
+      if (pass === null) return record(parts, exchange, route, asker, leftOutcome(setting));
+      using _pass = pass;
+      await serveAdmitted(parts, exchange, route, asker, waiting);
+      return;
+    }
+    using _pass = entered;
+    const outcome = await serveAdmitted(parts, exchange, route, asker, waiting);
+    if (turnClass === 'interactive' && outcome.route === 'local' && outcome.firstByteAtMs !== null)
+      queue.felt(outcome.firstByteAtMs - exchange.arrivedAtMs - exchange.waitedMs, entered.beside);
+  } finally {
+    waiting.end();
+  }
+}
+
+async function serveAdmitted(
+  parts: GatewayParts,
+  exchange: Exchange,
+  route: Route,
+  asker: Asker,
+  waiting: Waiting,
+): Promise<Outcome> {
+  const local = await sendLocally(parts, exchange, route, asker, waiting);
+  let end: Outcome;
+  switch (local.kind) {
+    case 'over':
+      end = local.outcome;
+      break;
+    case 'not_here':
+      end = await instead(parts, exchange, route, asker, waiting, local.error);
+      break;
+    case 'too_large':
+      sendRefusal(exchange.response, TOO_LARGE, exchange.dialect, { ...exchange.own, connection: 'close' });
+      end = { ...refusedOutcome(route.setting, fail('bad_input', '').error, 413), reason: 'too_large' };
+  }
+  record(parts, exchange, route, asker, end);
+  return end;
+}
+
+/** The turn is deflected where that is wished and set; else it is refused, with its reason. */
+async function instead(
+  parts: GatewayParts,
+  exchange: Exchange,
+  route: Route,
+  asker: Asker,
+  waiting: Waiting,
+  error: LandlordError,
+): Promise<Outcome> {
+  const { response, dialect } = exchange;
+  if (error.code === 'cancelled' || exchange.gone.aborted) return leftOutcome(route.setting);
+  const mayGoElsewhere = ['local_backend_busy', 'vram_denied', 'big_models_asleep'].includes(error.code);
+  if (mayGoElsewhere && asker.conduct.onBusy === 'fallback') {
+    const sent = await sendElsewhere(parts, exchange, route, asker, waiting, error);
+    if (sent !== null) return sent;
+  }
+  // A denial of memory is in the log already, with its numbers (load-command.ts).
+  if (error.code === 'local_backend_busy' || error.code === 'big_models_asleep')
+    parts.tell({
+      kind: 'denied',
+      reason: `${error.code}: ${error.message}`,
+      backend: route.setting.name,
+      ...modelOf(route.view),
+      ...(asker.name === null ? {} : { session: asker.name }),
+      numbers: { ...error.numbers, waitedMs: Math.round(exchange.waitedMs) },
+    });
+  waiting.end();
+  exchange.own['x-landlord-reason'] = error.code;
+  const refused = refusalFor(error);
+  sendRefusal(response, refused, dialect, exchange.own);
+  return refusedOutcome(route.setting, error, refused.status);
+}
+
+function askerOf(parts: GatewayParts, exchange: Exchange): Asker {
+  const { request } = exchange;
+  const settings = parts.settings();
+  const stated = statedCaller(request, exchange.head?.user ?? null, settings.agents);
+  // Looking for the process costs a walk over /proc: only where its name decides something now.
+  const name =
+    stated?.name ??
+    (exchange.work !== 'other' && Object.keys(settings.agents).length > 0
+      ? callingProcess(request.socket).name
+      : null);
+  const conduct = conductOf(
+    request.headers['x-landlord-class'],
+    agentSettingOf(name, settings),
+    settings.fallbacks.length > 0,
+  );
+  return { name, conduct };
+}
+
+function refusedOutcome(setting: BackendSetting | null, error: LandlordError, status: number): Outcome {
+  return {
+    route: 'refused',
+    backend: setting?.name ?? null,
+    reason: error.code,
+    status,
+    firstByteAtMs: null,
+    tail: '',
+  };
+}
+
+function leftOutcome(setting: BackendSetting): Outcome {
+  return { ...refusedOutcome(setting, fail('cancelled', '').error, 0), reason: 'client_left', status: null };
+}
+
+function record(parts: GatewayParts, exchange: Exchange, route: Route, asker: Asker, outcome: Outcome): void {
+  const name = route.view?.id ?? exchange.head?.model?.value ?? null;
+  recordEnd(parts, exchange, name, asker, outcome);
+}
+
+function recordEnd(
+  parts: GatewayParts,
+  exchange: Exchange,
+  model: string | null,
+  asker: Asker | null,
+  outcome: Outcome,
+): void {
+  const { request, arrivedAtMs, waitedMs } = exchange;
+  const endedAtMs = parts.monotonicMs();
+  const { socket } = request;
+  const atMs = parts.epochMs() - (endedAtMs - arrivedAtMs);
+  // After the answer, and off its way: the process behind a connection is looked for once a connection.
+  setImmediate(() => {
+    const agent = asker?.name ?? (socket.destroyed ? null : callingProcess(socket).name);
+    parts.record({
+      atMs: Math.round(atMs),
+      model,
+      backend: outcome.backend,
+      agent,
+      class: asker?.conduct.class ?? 'interactive',
+      route: outcome.route,
+      reason: outcome.reason,
+      status: outcome.status,
+      ...usageOf(outcome.tail),
+      waitedMs: Math.round(waitedMs),
+      firstByteMs: outcome.firstByteAtMs === null ? null : Math.round(outcome.firstByteAtMs - arrivedAtMs),
+      totalMs: Math.round(endedAtMs - arrivedAtMs),
+    });
+  });
+}

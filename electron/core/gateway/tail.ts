@@ -1,0 +1,48 @@
+/** Token counts stand at the end of an answer; this much of it is kept to read them. */
+const KEPT_BYTES = 4096;
+const MOST_CHUNKS = 512;
+
+/** The end of what went by, without copying it as it goes. */
+export class Tail {
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+
+  add(chunk: Buffer): void {
+    this.#chunks.push(chunk);
+    this.#bytes += chunk.length;
+    // Now and then, not with each chunk.
+    if (this.#chunks.length >= MOST_CHUNKS || this.#bytes > 16 * KEPT_BYTES) this.#trim();
+  }
+
+  #trim(): void {
+    const kept = Buffer.from(Buffer.concat(this.#chunks).subarray(-KEPT_BYTES));
+    this.#chunks = [kept];
+    this.#bytes = kept.length;
+  }
+
+  text(): string {
+    return Buffer.concat(this.#chunks).subarray(-KEPT_BYTES).toString('utf8');
+  }
+}
+
+export interface Usage {
+  readonly promptTokens: number | null;
+  readonly generatedTokens: number | null;
+}
+
+/**
+ * Tokens of an answer by what stands at its end: `usage` as OpenAI (`completion_tokens`), as its
+ * Responses API and Anthropic have it (`output_tokens`), or llama-server's `timings` (`predicted_n`).
+ * The last figure counts. null: it says none.
+ */
+export function usageOf(tail: string): Usage {
+  return {
+    promptTokens: lastFigure(tail, /"(?:prompt_tokens|input_tokens|prompt_n)"\s*:\s*(\d+)/g),
+    generatedTokens: lastFigure(tail, /"(?:completion_tokens|output_tokens|predicted_n)"\s*:\s*(\d+)/g),
+  };
+}
+
+function lastFigure(text: string, pattern: RegExp): number | null {
+  const value = Number([...text.matchAll(pattern)].at(-1)?.[1] ?? Number.NaN);
+  return Number.isSafeInteger(value) ? value : null;
+}
