@@ -1,0 +1,95 @@
+import http from 'node:http';
+import { describe, expect, it } from 'vitest';
+import {
+  BodyTooLarge,
+  type HeadRead,
+  MAX_BODY_BYTES,
+  readHead,
+  renamed,
+  rest,
+} from '../../../electron/core/gateway/request-head.ts';
+import { listen, rawRequest } from '../../support/upstream.ts';
+
+interface Read {
+  readonly read: HeadRead;
+  readonly restBytes: number | 'too large';
+}
+
+async function send(body: Buffer, headers: Readonly<Record<string, string>> = {}): Promise<Read> {
+  let result: Read | null = null;
+  const server = http.createServer((request, response) => {
+    void (async () => {
+      const read = await readHead(request);
+      let restBytes: Read['restBytes'] = 0;
+      if (read.kind === 'read' && !read.head.whole) {
+        try {
+          for await (const chunk of rest(request, read.head.bytes, read.head.bytes.length))
+            restBytes += chunk.length;
+        } catch (error) {
+          if (!(error instanceof BodyTooLarge)) throw error;
+          restBytes = 'too large';
+        }
+      }
+      result = { read, restBytes };
+      response.writeHead(200, { connection: 'close' }).end();
+    })();
+  });
+  const port = await listen(server);
+  await rawRequest(port, { method: 'POST', headers, body }).catch(() => undefined);
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  if (result === null) throw new Error('nothing was read');
+  return result;
+}
+
+function withImage(bytes: number): Buffer {
+  const head = Buffer.from('{"model":"m","stream":true,"image":"');
+  const tail = Buffer.from('"}');
+  return Buffer.concat([head, Buffer.alloc(bytes - head.length - tail.length, 'A'), tail]);
+}
+
+describe('the head of a request', () => {
+  it('is the whole of a small body, so that it can be sent again', async () => {
+    const { read } = await send(Buffer.from('{"messages":[],"model":"m","user":"u"}'));
+    expect(read).toMatchObject({
+      kind: 'read',
+      head: { whole: true, user: 'u', stream: false, model: { value: 'm' } },
+    });
+  });
+
+  it('of 64 MB is only its beginning; the rest goes through as it comes', async () => {
+    const body = withImage(MAX_BODY_BYTES);
+    const { read, restBytes } = await send(body);
+    if (read.kind !== 'read') throw new Error(read.kind);
+    expect(read.head.bytes.length).toBeLessThan(1024 * 1024);
+    expect(read.head.model?.value).toBe('m');
+    expect(restBytes).toBe(MAX_BODY_BYTES);
+  });
+
+  it('is refused by the length it announces, before a byte of it is read', async () => {
+    const { read } = await send(withImage(1024), { 'content-length': String(MAX_BODY_BYTES + 1) }).catch(
+      () => ({ read: null }),
+    );
+    expect(read?.kind).toBe('too_large');
+  });
+
+  it('is refused on the way where it announces none', async () => {
+    const { restBytes } = await send(withImage(MAX_BODY_BYTES + 1), { 'transfer-encoding': 'chunked' });
+    expect(restBytes).toBe('too large');
+  });
+});
+
+describe('another name for the model', () => {
+  it('changes that token and no other byte', () => {
+    const text = '{ "a" : 1.0,"model"\t:"router/x", "b":"router/x"}';
+    const from = text.indexOf('"router/x"');
+    const head = {
+      model: { value: 'router/x', from, to: from + 10 },
+      user: null,
+      stream: false,
+      bytes: Buffer.from(text),
+      whole: true,
+    };
+    expect(renamed(head, 'x', true).toString()).toBe('{ "a" : 1.0,"model"\t:"x", "b":"router/x"}');
+  });
+});
