@@ -10,6 +10,7 @@ import { type Clock, systemClock } from './clock.ts';
 import { ControlLoop } from './control-loop.ts';
 import { ChildSampler } from './devices/sampler.ts';
 import type { Notification } from './events/notification-log.ts';
+import { RequestLog } from './events/request-log.ts';
 import { SqliteStore } from './events/sqlite-store.ts';
 import { Syslog } from './events/syslog.ts';
 import { createGate } from './gate/gate.ts';
@@ -223,7 +224,13 @@ async function assemble(
   });
   const context: CommandContext = { loop, fleet, ledger, journal, loads, clock, inFlight: new Map() };
   const reports = new ReportDesk(journal, () => loop.settings.backends ?? found, clock);
-  const gateway = mountGateway({ context, gate, env, report: (event) => reports.take(event) });
+  const gateway = mountGateway({
+    context,
+    gate,
+    env,
+    report: (event) => reports.take(event),
+    requests: new RequestLog(store),
+  });
   const publisher = new Publisher({
     loop,
     fleet,

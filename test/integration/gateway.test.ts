@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Anthropic from '@anthropic-ai/sdk';
@@ -223,6 +224,29 @@ describe('the official OpenAI client', () => {
       3_000,
       'the model to stop generating',
     );
+  });
+});
+
+describe('the history', () => {
+  it('has each request with its tokens, its agent and its reason, and no word of what was said', async () => {
+    await openai('historian').chat.completions.create({ ...ASK, model: 'small' });
+    const token = (await readFile(join(landlord.folder, 'state', 'token'), 'utf8')).trim();
+    const answer = await fetch(`${landlord.runtime.url}/api/requests?agent=historian`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    const text = await answer.text();
+    expect(JSON.parse(text)).toMatchObject([
+      { model: 'router/small', backend: 'router', class: 'interactive', route: 'local', status: 200 },
+    ]);
+    expect(JSON.parse(text)[0].generatedTokens).toBeGreaterThan(0);
+    expect(JSON.parse(text)[0].firstByteMs).toBeGreaterThanOrEqual(0);
+    expect(text).not.toContain('abcdefgh');
+  });
+
+  it('is counted for Prometheus', async () => {
+    const metrics = await (await fetch(`${landlord.runtime.url}/metrics`)).text();
+    expect(metrics).toMatch(/landlord_requests_total\{route="local",class="interactive",code="200"\} \d+/);
+    expect(metrics).toMatch(/landlord_requests_in_flight 0/);
   });
 });
 

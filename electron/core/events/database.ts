@@ -6,6 +6,8 @@ import { putAsideDamaged, salvageFacts } from './damaged-file.ts';
 import { fromRow, toSql } from './event-rows.ts';
 import type { StoredSample } from './event-store.ts';
 import { MIGRATIONS } from './migrations.ts';
+import type { RequestRecord } from './request-record.ts';
+import { type RequestQuery, readRequests, writeRequests } from './request-rows.ts';
 import { pruneStep } from './retention.ts';
 import { readSamples, writeSamples } from './sample-rows.ts';
 import { failureOf, StoreProblem } from './sqlite-failure.ts';
@@ -140,6 +142,14 @@ export class LandlordDatabase implements Disposable {
 
   querySamples(query: SampleQuery): readonly StoredSample[] {
     return readSamples(this.#db, query);
+  }
+
+  addRequests(records: readonly RequestRecord[]): void {
+    this.#transaction(() => writeRequests(this.#db, records));
+  }
+
+  queryRequests(query: RequestQuery): readonly RequestRecord[] {
+    return readRequests(this.#db, query);
   }
 
   setFacts(facts: readonly (readonly [string, string | null])[]): void {

@@ -39,4 +39,23 @@ export const MIGRATIONS: readonly string[] = [
     value TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  CREATE TABLE requests (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    at_ms INTEGER NOT NULL,
+    model TEXT,
+    backend TEXT,
+    agent TEXT,
+    class TEXT NOT NULL,
+    route TEXT NOT NULL,
+    reason TEXT,
+    status INTEGER,
+    prompt_tokens INTEGER,
+    generated_tokens INTEGER,
+    waited_ms INTEGER NOT NULL,
+    first_byte_ms INTEGER,
+    total_ms INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX requests_by_time ON requests (at_ms);
+  `,
 ];

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { pruneRequests } from './request-rows.ts';
 import type { Retention } from './store-protocol.ts';
 
 export const DEFAULT_RETENTION: Retention = {
@@ -42,6 +43,7 @@ export function pruneStep(db: DatabaseSync, retention: Retention, nowMs: number)
     );
     more ||= deleted === BATCH_ROWS;
   }
+  more = pruneRequests(db, nowMs, BATCH_ROWS) || more;
   db.exec('PRAGMA incremental_vacuum(64)');
   return more;
 }

@@ -4,7 +4,10 @@ import type { EventQuery } from '../runtime-api.ts';
 import { downsample, type OpenBuckets } from './downsample.ts';
 import { limitOf, matches, toEvent, toRow } from './event-rows.ts';
 import type { EventStore, StoredSample } from './event-store.ts';
+import { parseFact } from './fact.ts';
 import { PendingEvents } from './pending-events.ts';
+import type { RequestRecord } from './request-record.ts';
+import type { RequestQuery } from './request-rows.ts';
 import { DEFAULT_RETENTION } from './retention.ts';
 import { StoreLink } from './store-link.ts';
 import type {
@@ -16,6 +19,7 @@ import type {
   StoreRequest,
   StoreResult,
 } from './store-protocol.ts';
+import { within } from './within.ts';
 
 export interface StoreOptions {
   readonly file: string;
@@ -132,6 +136,17 @@ export class SqliteStore implements EventStore {
     const answer = await this.#ask({ type: 'querySamples', query });
     if (answer.ok) return ok(answer.value);
     return fail('storage_failed', `The history can't be read because ${answer.error.why}.`);
+  }
+
+  async addRequests(records: readonly RequestRecord[]): Promise<boolean> {
+    await this.#ready;
+    return (await this.#ask({ type: 'addRequests', records })).ok;
+  }
+
+  async requests(query: RequestQuery): Promise<Result<readonly RequestRecord[]>> {
+    await this.#ready;
+    const answer = await this.#ask({ type: 'queryRequests', query });
+    return answer.ok ? answer : fail('storage_failed', `Requests can't be read because ${answer.error.why}.`);
   }
 
   async get(key: string): Promise<unknown> {
@@ -304,7 +319,7 @@ export class SqliteStore implements EventStore {
     request: Request,
   ): Promise<StoreResult<StoreAnswers[Request['type']]>> {
     const link = this.#link;
-    const reads = request.type === 'query' || request.type === 'querySamples';
+    const reads = request.type.startsWith('query');
     if (link === null || (this.#state !== 'open' && !reads)) {
       return { ok: false, error: { damaged: false, why: this.#trouble ?? 'it is closed' } };
     }
@@ -382,19 +397,4 @@ export class SqliteStore implements EventStore {
       if (!more.ok || !more.value) return;
     }
   }
-}
-
-/** The promise's value, or `late` when it takes longer. */
-function within<T, Late>(promise: Promise<T>, limitMs: number, late: Late): Promise<T | Late> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(late), limitMs);
-    void promise.then((value) => {
-      clearTimeout(timer);
-      resolve(value);
-    });
-  });
-}
-
-function parseFact(json: string | undefined): unknown {
-  return json === undefined ? undefined : JSON.parse(json);
 }

@@ -2,6 +2,8 @@ import type { Result } from '../../../shared/errors.ts';
 import type { LandlordEvent } from '../../../shared/events.ts';
 import type { EventQuery } from '../runtime-api.ts';
 import type { StoredSample } from './event-store.ts';
+import type { RequestRecord } from './request-record.ts';
+import type { RequestQuery } from './request-rows.ts';
 
 /** What the store asks of the worker that owns the database, one answer each, in order. */
 export type StoreRequest =
@@ -16,6 +18,8 @@ export type StoreRequest =
   | { readonly type: 'query'; readonly query: EventQuery }
   | { readonly type: 'addSamples'; readonly samples: readonly StoredSample[] }
   | { readonly type: 'querySamples'; readonly query: SampleQuery }
+  | { readonly type: 'addRequests'; readonly records: readonly RequestRecord[] }
+  | { readonly type: 'queryRequests'; readonly query: RequestQuery }
   /** A null value removes the fact. */
   | { readonly type: 'setFacts'; readonly facts: readonly (readonly [string, string | null])[] }
   | { readonly type: 'prune'; readonly nowMs: number }
@@ -28,6 +32,8 @@ export interface StoreAnswers {
   readonly query: readonly LandlordEvent[];
   readonly addSamples: null;
   readonly querySamples: readonly StoredSample[];
+  readonly addRequests: null;
+  readonly queryRequests: readonly RequestRecord[];
   readonly setFacts: null;
   /** Whether there is more to prune. */
   readonly prune: boolean;

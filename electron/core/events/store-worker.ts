@@ -38,6 +38,11 @@ function answer(request: StoreRequest): StoreAnswers[keyof StoreAnswers] {
       return null;
     case 'querySamples':
       return database.querySamples(request.query);
+    case 'addRequests':
+      database.addRequests(request.records);
+      return null;
+    case 'queryRequests':
+      return database.queryRequests(request.query);
     case 'setFacts':
       database.setFacts(request.facts);
       return null;

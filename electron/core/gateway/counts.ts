@@ -1,4 +1,4 @@
-import type { RequestRecord } from './history.ts';
+import type { RequestRecord } from '../events/request-record.ts';
 
 /** Upper bounds in seconds, from a token of a small model to a long prompt of a large one. */
 const BOUNDS_S = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];

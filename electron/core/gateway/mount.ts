@@ -1,12 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import type { BackendSetting } from '../../../shared/settings.ts';
+import type { RequestLog } from '../events/request-log.ts';
 import type { Gate } from '../gate/gate.ts';
 import type { GatewayMount } from '../http/routes.ts';
 import type { CommandContext } from '../loop/load-command.ts';
 import type { ReportedEvent } from '../runtime-api.ts';
 import { Fronts } from './front.ts';
 import { createGateway } from './gateway.ts';
-import type { RequestRecord } from './history.ts';
+import { addHistoryRoute } from './history-route.ts';
 import type { ModelUse } from './in-flight.ts';
 import { addGatewayRoutes } from './routes.ts';
 import { addTurnRoutes } from './turn-routes.ts';
@@ -16,7 +17,7 @@ export interface MountOptions {
   readonly gate: Gate;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly report: (event: ReportedEvent) => void;
-  readonly onRequest?: (record: RequestRecord) => void;
+  readonly requests: RequestLog;
 }
 
 export interface MountedGateway extends GatewayMount {
@@ -37,13 +38,14 @@ export function mountGateway(options: MountOptions): MountedGateway {
     env: options.env,
     tell,
     report,
-    onRequest: options.onRequest ?? (() => undefined),
+    onRequest: (record) => options.requests.add(record),
   });
   const fronts = new Fronts(gateway, tell);
   return {
     addRoutes(app: FastifyInstance) {
       addGatewayRoutes(app, gateway);
       addTurnRoutes(app, { gateway, gate, context, report });
+      addHistoryRoute(app, options.requests);
     },
     metrics: () => gateway.metrics(),
     front: (backends) => fronts.set(backends),
@@ -51,6 +53,7 @@ export function mountGateway(options: MountOptions): MountedGateway {
     async stop() {
       await fronts.stop();
       await gateway.stop();
+      await options.requests.flush();
     },
   };
 }
