@@ -59,6 +59,7 @@ export function forward(request: ForwardRequest): Promise<Forwarded> {
     let firstByteAtMs: number | null = null;
     /** Parts of an answer that may yet be dropped. */
     let held: Buffer[] | null = null;
+    let heldBytes = 0;
     let rawHeaders: string[] = [];
     let statusMessage: string | undefined;
     let over = false;
@@ -102,21 +103,29 @@ export function forward(request: ForwardRequest): Promise<Forwarded> {
         controller = started;
         if (signal.aborted) started.abort(new ClientGone('the client has left'));
       },
-      onResponseStart(started, code, headers, message) {
+      onResponseStart(started, code, _headers, message) {
         // 100 to 199 announce an answer, they are none.
         if (code < 200) return;
         status = code;
         statusMessage = message === '' ? undefined : message;
         rawHeaders = wireHeaders(started.rawHeaders);
-        const size = Number(headers['content-length'] ?? Number.NaN);
-        const mayBeLost = request.isLost !== null && code >= 500 && size <= HELD_BYTES;
+        const mayBeLost = request.isLost !== null && code >= 500;
         const mustBeTold = request.begun !== null && code !== 200;
         if (mayBeLost || mustBeTold) held = [];
         else sendHead();
       },
       onResponseData(_controller, chunk) {
-        if (held === null) write(chunk);
-        else if (held.length < 256) held.push(chunk);
+        if (held === null) {
+          write(chunk);
+          return;
+        }
+        if (heldBytes <= HELD_BYTES) held.push(chunk);
+        heldBytes += chunk.length;
+        if (heldBytes <= HELD_BYTES || request.begun !== null) return;
+        const parts = held;
+        held = null;
+        sendHead();
+        for (const part of parts) write(part);
       },
       onResponseEnd() {
         if (over) return;

@@ -26,6 +26,8 @@ export type LocalEnd =
 /** A router whose child died under the request says so (llama.cpp tools/server, the router's proxy). */
 const LOST = /proxy error|failed to read connection|could not establish connection/i;
 const RETRY_EVERY_MS = 2_000;
+const NOTICE_EVERY_MS = 100;
+const NOTICE_LIMIT_MS = 2_000;
 
 /** Admission, lane, the backend, and the lane's release however it ends. One more try where no byte was sent. */
 export async function sendLocally(
@@ -52,9 +54,28 @@ export async function sendLocally(
     else exchange.own['x-landlord-turn'] = name;
     const mayRetry = attempt === 0 && (exchange.head?.whole ?? !mayHaveBody(exchange.request));
     const end = await send(parts, exchange, route, waiting, mayRetry);
-    if (end.kind === 'refused' && mayRetry && !exchange.gone.aborted) continue;
+    if (end.kind === 'refused' && mayRetry && !exchange.gone.aborted) {
+      await seenGone(parts, route, exchange.gone);
+      continue;
+    }
     return localEnd(route, end);
   }
+}
+
+/** Until its backend has noticed too: before that it sends the next request after the dead child as well. */
+async function seenGone(
+  { context }: GatewayParts,
+  { setting, view }: Route,
+  gone: AbortSignal,
+): Promise<void> {
+  const { loop, fleet, clock } = context;
+  const untilMs = clock.monotonicMs() + NOTICE_LIMIT_MS;
+  const isThere = (): boolean => view !== null && loop.models.get(view.id)?.status === 'loaded';
+  do {
+    await fleet.get(setting.name)?.refresh();
+    if (!isThere()) return;
+    await loop.until(() => !isThere(), NOTICE_EVERY_MS, gone);
+  } while (!gone.aborted && clock.monotonicMs() < untilMs);
 }
 
 function localEnd(route: Route, end: Forwarded): LocalEnd {
