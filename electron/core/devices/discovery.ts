@@ -3,6 +3,7 @@ import { type CardSysfs, memoryKindSignals, parseAmdSysfs } from './amdgpu-sysfs
 import { decideMemoryKind } from './apu.ts';
 import { drivesDisplay, readConnectors } from './display.ts';
 import { readKfdNodes } from './kfd.ts';
+import { isTegraHost } from './nvidia-memory.ts';
 import { cardName } from './pci-names.ts';
 import { parsePciAddress } from './quantity.ts';
 import type { CardFacts } from './reader.ts';
@@ -86,6 +87,7 @@ function factsOf(
     pciAddress,
     path,
     memory,
+    ...(overrides[id] === undefined ? {} : { memorySetting: overrides[id] }),
     drivesDisplay: drivesDisplay(readConnectors(tree, path), {
       bootVga: card.bootVga,
       kernelModesetting: kind !== 'nvidia',
@@ -132,7 +134,6 @@ function nameOf(tree: SysTree, card: CardSysfs, kind: DeviceKind, pciAddress: st
 
 /** A Jetson's GPU is on no PCI bus: `nvidia,tegra…` in the device tree. Its model name, or null. */
 export function tegraModel(tree: SysTree): string | null {
-  const compatible = tree.readText('/proc/device-tree/compatible') ?? '';
-  if (!compatible.includes('nvidia,tegra')) return null;
+  if (!isTegraHost(tree)) return null;
   return tree.readText('/proc/device-tree/model')?.replaceAll('\0', '').trim() || 'NVIDIA Jetson';
 }

@@ -1,5 +1,6 @@
 import { stripSourceLines } from './capture-text.ts';
 import { NO_GPU_FIGURES, type NvidiaGpu, type NvidiaProcess, type NvidiaTrouble } from './nvidia.ts';
+import { memoryAnswerOf } from './nvidia-memory.ts';
 import { nvidiaTroublesIn } from './nvidia-trouble.ts';
 import {
   MIB,
@@ -38,6 +39,9 @@ export function parseNvidiaSmiGpuCsv(text: string, columns: readonly string[] = 
       reservedBytes: mib(row, 'memory.reserved'),
       usedBytes: mib(row, 'memory.used'),
       freeBytes: mib(row, 'memory.free'),
+      memoryAnswer: memoryAnswerOf(
+        ['memory.total', 'memory.used', 'memory.free'].map((name) => pick(row, name)),
+      ),
       busyPercent: parsePercent(pick(row, 'utilization.gpu')),
       memoryBusyPercent: parsePercent(pick(row, 'utilization.memory')),
       displayActive: parseSwitch(pick(row, 'display_active')),

@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
 import { readPower } from './amdgpu-sysfs.ts';
 import { backOff } from './back-off.ts';
-import { parseMemInfo } from './meminfo.ts';
-import { hasNoFramebuffer, type NvidiaGpu, type NvidiaTrouble } from './nvidia.ts';
+import type { NvidiaGpu, NvidiaTrouble } from './nvidia.ts';
+import { withNvidiaMemory } from './nvidia-sample.ts';
+
 import { parseNvidiaSmiXml } from './nvidia-smi-xml.ts';
 import { nvidiaSmiTrouble } from './nvidia-trouble.ts';
 import type { ProcessNames } from './nvml-reader.ts';
@@ -10,7 +11,6 @@ import {
   type CardFacts,
   type DeviceReader,
   emptySample,
-  HOST_MEMORY_NOTE,
   LEFT_ALONE_NOTE,
   type Reading,
   type ReadRequest,
@@ -19,7 +19,6 @@ import {
 } from './reader.ts';
 import type { DeviceSample, ProcessMemory } from './sample.ts';
 import type { SysTree } from './sysfs.ts';
-import { hostPool } from './unified.ts';
 
 /** A run takes 50 ms to 2 s of a core's time in the driver, so it is not made at each tick. */
 export const NVIDIA_SMI_PERIOD_MS = 3000;
@@ -79,11 +78,15 @@ export function nvidiaSmiReader(
     known: readonly CardFacts[],
     atMs: number,
   ): Reading => {
-    const host = parseMemInfo(tree.readText('/proc/meminfo') ?? '');
-    const devices = report.gpus.map((gpu): DeviceSample => {
-      const card = known.find((entry) => entry.pciAddress === gpu.pciAddress) ?? unlistedCard(gpu);
-      return sampleOf(card, gpu, host, atMs);
-    });
+    const readings = report.gpus.map((gpu) =>
+      readCard(
+        tree,
+        known.find((entry) => entry.pciAddress === gpu.pciAddress) ?? unlistedCard(gpu),
+        gpu,
+        atMs,
+      ),
+    );
+    const devices = readings.map(({ sample }) => sample);
     const idOf = (pciAddress: string | null): string | null =>
       devices.find((sample) => sample.pciAddress === pciAddress)?.id ?? null;
     const rows = report.processes.flatMap((row): readonly ProcessMemory[] => {
@@ -103,7 +106,10 @@ export function nvidiaSmiReader(
         },
       ];
     });
-    const troubles = report.troubles.map((trouble) => ({ ...trouble, deviceId: null }));
+    const troubles = [
+      ...report.troubles.map((trouble) => ({ ...trouble, deviceId: null })),
+      ...readings.flatMap((reading) => reading.troubles),
+    ];
     return { devices, processes: rows, troubles };
   };
 
@@ -136,34 +142,20 @@ export function nvidiaSmiReader(
   return { read, close: () => {} };
 }
 
-function sampleOf(
+function readCard(
+  tree: SysTree,
   card: CardFacts,
   gpu: NvidiaGpu,
-  host: ReturnType<typeof parseMemInfo>,
   atMs: number,
-): DeviceSample {
-  const empty = emptySample(card, 'nvidia-smi', atMs, NVIDIA_SMI_PERIOD_MS);
-  const named = {
-    ...empty,
+): ReturnType<typeof withNvidiaMemory> {
+  const named: DeviceSample = {
+    ...emptySample(card, 'nvidia-smi', atMs, NVIDIA_SMI_PERIOD_MS),
     name: gpu.name ?? card.name,
-    power: 'active' as const,
+    power: 'active',
     drivesDisplay: card.drivesDisplay === true ? true : (gpu.displayActive ?? card.drivesDisplay),
     busyPercent: gpu.busyPercent,
   };
-  if (hasNoFramebuffer(gpu)) {
-    return {
-      ...named,
-      kind: 'unified',
-      memory: 'unified',
-      ...hostPool(host),
-      hostAvailableBytes: host.availableBytes,
-      source: 'meminfo',
-      notes: [...card.notes, HOST_MEMORY_NOTE],
-    };
-  }
-  const { totalBytes, usedBytes } = gpu;
-  const rest = totalBytes === null || usedBytes === null ? null : Math.max(0, totalBytes - usedBytes);
-  return { ...named, totalBytes, usedBytes, freeBytes: gpu.freeBytes ?? rest };
+  return withNvidiaMemory(tree, card, named, { ...gpu, answer: gpu.memoryAnswer });
 }
 
 /** A card that only the driver lists: WSL and containers show no PCI tree. */

@@ -7,6 +7,7 @@ import {
   type NvidiaTrouble,
   parseProcessType,
 } from './nvidia.ts';
+import { memoryAnswerOf } from './nvidia-memory.ts';
 import type { NvidiaReport } from './nvidia-smi-xml.ts';
 import { nvidiaTroublesIn } from './nvidia-trouble.ts';
 import {
@@ -117,6 +118,7 @@ function withFigures(gpu: NvidiaGpu, cells: readonly string[]): NvidiaGpu {
     ...gpu,
     totalBytes,
     usedBytes,
+    memoryAnswer: memoryAnswerOf(total === undefined ? [used?.trim() ?? null] : [total, used ?? null]),
     // The driver's reserve is in neither figure, so free can't be had by subtraction.
     freeBytes: null,
     busyPercent: parsePercent(/^\s*(\d+\s*%)/.exec(cells[2] ?? '')?.[1]),

@@ -7,6 +7,7 @@ import {
   type NvidiaTrouble,
   parseProcessType,
 } from './nvidia.ts';
+import { memoryAnswerOf } from './nvidia-memory.ts';
 import { nvidiaTroublesIn } from './nvidia-trouble.ts';
 import {
   MIB,
@@ -45,7 +46,8 @@ export function parseNvidiaSmiXml(text: string): NvidiaReport {
 }
 
 function gpuOf(element: XmlElement, position: number): NvidiaGpu {
-  const memory = (name: string): number | null => parseBytes(xmlText(element, 'fb_memory_usage', name), MIB);
+  const word = (name: string): string | null => xmlText(element, 'fb_memory_usage', name);
+  const memory = (name: string): number | null => parseBytes(word(name), MIB);
   return {
     ...NO_GPU_FIGURES,
     index: parseCount(xmlText(element, 'index')) ?? position,
@@ -57,6 +59,7 @@ function gpuOf(element: XmlElement, position: number): NvidiaGpu {
     reservedBytes: memory('reserved'),
     usedBytes: memory('used'),
     freeBytes: memory('free'),
+    memoryAnswer: memoryAnswerOf(['total', 'used', 'free'].map(word)),
     busyPercent: parsePercent(xmlText(element, 'utilization', 'gpu_util')),
     memoryBusyPercent: parsePercent(xmlText(element, 'utilization', 'memory_util')),
     displayActive: parseSwitch(xmlText(element, 'display_active')),

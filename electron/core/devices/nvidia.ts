@@ -1,3 +1,5 @@
+import type { MemoryAnswer } from './nvidia-memory.ts';
+
 /** What any of nvidia-smi's formats says; bytes and percentages, null where the driver does not tell. */
 export interface NvidiaGpu {
   readonly index: number | null;
@@ -11,6 +13,8 @@ export interface NvidiaGpu {
   readonly reservedBytes: number | null;
   readonly usedBytes: number | null;
   readonly freeBytes: number | null;
+  /** Why there are no figures, where there are none. */
+  readonly memoryAnswer: MemoryAnswer;
   readonly busyPercent: number | null;
   readonly memoryBusyPercent: number | null;
   readonly displayActive: boolean | null;
@@ -60,6 +64,7 @@ export const NO_GPU_FIGURES: NvidiaGpu = {
   reservedBytes: null,
   usedBytes: null,
   freeBytes: null,
+  memoryAnswer: 'missing',
   busyPercent: null,
   memoryBusyPercent: null,
   displayActive: null,
@@ -70,13 +75,29 @@ export const NO_GPU_FIGURES: NvidiaGpu = {
 
 /** Used bytes over all MIG instances, each counted once; null when there is none or one is unknown. */
 export function migUsedBytes(rows: readonly MigInstance[]): number | null {
+  return sumPerInstance(rows, (row) => row.usedBytes);
+}
+
+/** Total over all MIG instances, each counted once; it may be less than the card's. null as above. */
+export function migTotalBytes(rows: readonly MigInstance[]): number | null {
+  return sumPerInstance(rows, (row) => row.totalBytes);
+}
+
+function sumPerInstance(
+  rows: readonly MigInstance[],
+  bytesOf: (row: MigInstance) => number | null,
+): number | null {
   if (rows.length === 0) return null;
-  const perInstance = new Map<number | null, number | null>();
-  for (const row of rows) perInstance.set(row.gpuInstanceId, row.usedBytes);
+  const perInstance = new Map<number, number | null>();
+  for (const row of rows) {
+    // Rows that do not say which instance they are of may be the same memory, or not.
+    if (row.gpuInstanceId === null) return rows.length === 1 ? bytesOf(row) : null;
+    perInstance.set(row.gpuInstanceId, bytesOf(row));
+  }
   let sum = 0;
-  for (const used of perInstance.values()) {
-    if (used === null) return null;
-    sum += used;
+  for (const bytes of perInstance.values()) {
+    if (bytes === null) return null;
+    sum += bytes;
   }
   return sum;
 }
@@ -87,9 +108,4 @@ export function parseProcessType(text: string | null | undefined): NvidiaProcess
   const compute = parts.includes('C');
   const graphics = parts.includes('G');
   return compute ? (graphics ? 'C+G' : 'C') : graphics ? 'G' : null;
-}
-
-/** Jetson, GB10 and the like have no framebuffer of their own: every memory figure is missing, in a good answer. */
-export function hasNoFramebuffer(gpu: NvidiaGpu): boolean {
-  return gpu.totalBytes === null && gpu.usedBytes === null && gpu.freeBytes === null;
 }

@@ -27,6 +27,18 @@ export interface NvmlBinding {
     count: Buffer,
     out: Buffer,
   ): number;
+  /** Calls for a card split by MIG; left out by a driver from before it. */
+  readonly mig?: NvmlMigCalls;
+}
+
+/** An instance's handle answers `memoryV2` and `memoryV1` like a card's; each `out` is one u32. */
+export interface NvmlMigCalls {
+  /** 1: split. */
+  mode(handle: NvmlHandle, out: Buffer): number;
+  /** How many instances there may be; indexes below it may be empty (NVML_ERROR_NOT_FOUND). */
+  most(handle: NvmlHandle, out: Buffer): number;
+  handleAt(handle: NvmlHandle, index: number): { readonly code: number; readonly handle: NvmlHandle };
+  gpuInstanceId(handle: NvmlHandle, out: Buffer): number;
 }
 
 export type NvmlLoad =
@@ -58,6 +70,10 @@ export function loadNvml(library = 'libnvidia-ml.so.1'): NvmlLoad {
     const memoryV1 = device('nvmlDeviceGetMemoryInfo');
     const utilization = device('nvmlDeviceGetUtilizationRates');
     const displayActive = device('nvmlDeviceGetDisplayActive');
+    const migMode = find('nvmlDeviceGetMigMode', 'void *', 'void *', 'void *');
+    const migMost = device('nvmlDeviceGetMaxMigDeviceCount');
+    const migHandle = find('nvmlDeviceGetMigDeviceHandleByIndex', 'void *', 'uint32_t', 'void *');
+    const gpuInstanceId = device('nvmlDeviceGetGpuInstanceId');
     const lists = {
       compute: {
         1: list('nvmlDeviceGetComputeRunningProcesses'),
@@ -84,6 +100,16 @@ export function loadNvml(library = 'libnvidia-ml.so.1'): NvmlLoad {
       utilization: (handle, out) => utilization(handle, out),
       displayActive: (handle, out) => displayActive(handle, out),
       processes: (kind, version, handle, count, out) => lists[kind][version](handle, count, out),
+      mig: {
+        mode: (handle, out) => migMode(handle, out, Buffer.alloc(4)),
+        most: (handle, out) => migMost(handle, out),
+        handleAt: (handle, index) => {
+          const out = Buffer.alloc(8);
+          const code = migHandle(handle, index, out);
+          return { code, handle: out.readBigUInt64LE(0) };
+        },
+        gpuInstanceId: (handle, out) => gpuInstanceId(handle, out),
+      },
     };
     return { ok: true, nvml };
   } catch (thrown) {

@@ -1,3 +1,4 @@
+import type { MigInstance } from './nvidia.ts';
 import type { NvmlBinding, NvmlHandle } from './nvml-binding.ts';
 import {
   cString,
@@ -6,10 +7,12 @@ import {
   decodeProcesses,
   decodeUtilization,
   encodeMemoryV2Request,
-  isUnavailable,
   MEMORY_V1_BYTES,
+  NVML_ARGUMENT_VERSION_MISMATCH,
   NVML_FUNCTION_NOT_FOUND,
   NVML_INSUFFICIENT_SIZE,
+  NVML_NO_PERMISSION,
+  NVML_NOT_SUPPORTED,
   NVML_SUCCESS,
   type NvmlMemory,
   type NvmlProcess,
@@ -22,16 +25,64 @@ export type NvmlAnswer<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly code: number };
 
-/** Memory of a card; null: this card has none to tell of (Jetson, Grace-Blackwell) or may not tell. */
-export function cardMemory(nvml: NvmlBinding, handle: NvmlHandle): NvmlAnswer<NvmlMemory | null> {
+/**
+ * Memory of a card or of a MIG instance. A card without memory of its own (Jetson, Grace-Blackwell)
+ * answers NVML_ERROR_NOT_SUPPORTED, one split by MIG NVML_ERROR_NO_PERMISSION to all but root.
+ */
+export function cardMemory(nvml: NvmlBinding, handle: NvmlHandle): NvmlAnswer<NvmlMemory> {
   const v2 = encodeMemoryV2Request();
   const code = nvml.memoryV2(handle, v2);
   if (code === NVML_SUCCESS) return { ok: true, value: decodeMemoryV2(v2) };
-  if (!isUnavailable(code) && code !== 25) return { ok: false, code };
+  if (!TRY_OLDER.has(code)) return { ok: false, code };
   const v1 = Buffer.alloc(MEMORY_V1_BYTES);
   const older = nvml.memoryV1(handle, v1);
   if (older === NVML_SUCCESS) return { ok: true, value: decodeMemoryV1(v1) };
-  return isUnavailable(older) ? { ok: true, value: null } : { ok: false, code: older };
+  return { ok: false, code: older === NVML_FUNCTION_NOT_FOUND ? code : older };
+}
+
+/** What an older call may answer where the newer one does not. */
+const TRY_OLDER: ReadonlySet<number> = new Set([
+  NVML_NOT_SUPPORTED,
+  NVML_NO_PERMISSION,
+  NVML_FUNCTION_NOT_FOUND,
+  NVML_ARGUMENT_VERSION_MISMATCH,
+]);
+
+export interface CardMig {
+  /** null: the driver does not tell. */
+  readonly enabled: boolean | null;
+  readonly instances: readonly MigInstance[];
+}
+
+/** No card is split into more (seven compute instances today). */
+const MOST_INSTANCES = 64;
+
+/** A card's MIG instances; several compute instances of one GPU instance show the same memory. */
+export function cardMig(nvml: NvmlBinding, handle: NvmlHandle): CardMig {
+  const mode = numberFrom((out) => nvml.mig?.mode(handle, out));
+  if (nvml.mig === undefined || mode !== 1) {
+    return { enabled: mode === null ? null : false, instances: [] };
+  }
+  const { mig } = nvml;
+  const most = numberFrom((out) => mig.most(handle, out)) ?? 0;
+  const instances: MigInstance[] = [];
+  for (let index = 0; index < Math.min(most, MOST_INSTANCES); index += 1) {
+    const at = mig.handleAt(handle, index);
+    if (at.code !== NVML_SUCCESS) continue;
+    const memory = cardMemory(nvml, at.handle);
+    instances.push({
+      gpuInstanceId: numberFrom((out) => mig.gpuInstanceId(at.handle, out)),
+      computeInstanceId: null,
+      totalBytes: memory.ok ? memory.value.totalBytes : null,
+      usedBytes: memory.ok ? memory.value.usedBytes : null,
+    });
+  }
+  return { enabled: true, instances };
+}
+
+function numberFrom(call: (out: Buffer) => number | undefined): number | null {
+  const out = Buffer.alloc(4);
+  return call(out) === NVML_SUCCESS ? out.readUInt32LE(0) : null;
 }
 
 export function cardBusyPercent(nvml: NvmlBinding, handle: NvmlHandle): number | null {

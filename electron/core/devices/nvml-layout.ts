@@ -9,6 +9,9 @@ export const NVML_NOT_SUPPORTED = 3;
 export const NVML_NO_PERMISSION = 4;
 export const NVML_INSUFFICIENT_SIZE = 7;
 export const NVML_FUNCTION_NOT_FOUND = 13;
+export const NVML_GPU_IS_LOST = 15;
+export const NVML_RESET_REQUIRED = 16;
+export const NVML_ARGUMENT_VERSION_MISMATCH = 25;
 
 /** nvmlMemory_t: total, free, used (u64 each). `used` includes the driver's reserve. */
 export const MEMORY_V1_BYTES = 24;
@@ -95,12 +98,11 @@ function bytesAt(buffer: Buffer, offset: number): number | null {
   return plausibleBytes(Number(buffer.readBigUInt64LE(offset)));
 }
 
-/** Codes that say "not on this card", which is unknown and no trouble. */
-export function isUnavailable(code: number): boolean {
-  return code === NVML_NOT_SUPPORTED || code === NVML_NO_PERMISSION || code === NVML_FUNCTION_NOT_FOUND;
-}
-
 const MEANINGS: Readonly<Record<number, readonly [code: string, message: string]>> = {
+  4: [
+    'nvidia-no-permission',
+    'The NVIDIA driver refuses this user: add the user to the group of /dev/nvidia*.',
+  ],
   9: [
     'nvidia-driver-not-running',
     'The NVIDIA driver is not running: load it with `sudo modprobe nvidia`, or install it. It is tried again by itself.',

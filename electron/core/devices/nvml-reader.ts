@@ -1,14 +1,27 @@
 import { readPower } from './amdgpu-sysfs.ts';
 import { backOff } from './back-off.ts';
-import { parseMemInfo } from './meminfo.ts';
+import type { MemoryAnswer } from './nvidia-memory.ts';
+import { withNvidiaMemory } from './nvidia-sample.ts';
 import type { NvmlBinding, NvmlHandle, NvmlLoad } from './nvml-binding.ts';
-import { cardBusyPercent, cardDisplayActive, cardMemory, cardName, cardProcesses } from './nvml-card.ts';
-import { NVML_SUCCESS, type NvmlMemory, nvmlTrouble } from './nvml-layout.ts';
+import {
+  cardBusyPercent,
+  cardDisplayActive,
+  cardMemory,
+  cardMig,
+  cardName,
+  cardProcesses,
+} from './nvml-card.ts';
+import {
+  NVML_FUNCTION_NOT_FOUND,
+  NVML_NO_PERMISSION,
+  NVML_NOT_SUPPORTED,
+  NVML_SUCCESS,
+  nvmlTrouble,
+} from './nvml-layout.ts';
 import {
   type CardFacts,
   type DeviceReader,
   emptySample,
-  HOST_MEMORY_NOTE,
   LEFT_ALONE_NOTE,
   type Reading,
   type ReadRequest,
@@ -17,7 +30,6 @@ import {
 } from './reader.ts';
 import type { DeviceSample, ProcessMemory, SamplerTrouble } from './sample.ts';
 import type { SysTree } from './sysfs.ts';
-import { hostPool } from './unified.ts';
 
 export interface ProcessNames {
   readonly name: (pid: number) => string | null;
@@ -106,7 +118,8 @@ export function nvmlReader(
       live.open.set(card.id, open);
     }
     const memory = cardMemory(live.nvml, open.handle);
-    if (!memory.ok) {
+    const refused = memory.ok ? null : answerOf(memory.code);
+    if (!memory.ok && refused === null) {
       live.open.delete(card.id);
       return fail(memory.code, 'its memory');
     }
@@ -116,7 +129,18 @@ export function nvmlReader(
       drivesDisplay: card.drivesDisplay === true ? true : (open.displayActive ?? card.drivesDisplay),
       busyPercent: cardBusyPercent(live.nvml, open.handle),
     };
-    const sample = withMemory(tree, named, memory.value);
+    const told = memory.ok ? memory.value : NO_FIGURES;
+    // Asked at each turn, because instances come and go; one call where the card is not split.
+    const mig = cardMig(live.nvml, open.handle);
+    const { sample, troubles } = withNvidiaMemory(tree, card, named, {
+      // A card without memory of its own answers 0 bytes with some drivers.
+      answer: memory.ok && told.totalBytes === 0 ? 'not-supported' : (refused ?? 'given'),
+      totalBytes: told.totalBytes,
+      usedBytes: told.usedBytes,
+      freeBytes: told.freeBytes,
+      migEnabled: mig.enabled,
+      mig: mig.instances,
+    });
     const rows = request.processes ? (cardProcesses(live.nvml, open.handle) ?? []) : [];
     return {
       devices: [sample],
@@ -135,7 +159,7 @@ export function nvmlReader(
           source: 'nvml',
         }),
       ),
-      troubles: [],
+      troubles,
     };
   };
 
@@ -175,9 +199,11 @@ export function nvmlReader(
     }
     const readings = wanted.map(({ card, power }) => readCard(live, card, power, request));
     // After a reset or a driver's reload every call fails until NVML is started anew.
-    if (readings.every(({ troubles }) => troubles.length > 0)) {
+    const told = readings.flatMap((reading) => reading.troubles);
+    if (live.open.size === 0 && told.length > 0) {
       closeSession();
       retry.failed(request.nowMs);
+      failure = told[0] === undefined ? null : { ...told[0], deviceId: null };
     }
     return {
       devices: [...resting, ...readings.flatMap((reading) => reading.devices)],
@@ -195,24 +221,11 @@ export function nvmlReader(
   };
 }
 
-function withMemory(tree: SysTree, sample: DeviceSample, memory: NvmlMemory | null): DeviceSample {
-  if (memory === null || memory.totalBytes === null || memory.totalBytes === 0) {
-    const host = parseMemInfo(tree.readText('/proc/meminfo') ?? '');
-    return {
-      ...sample,
-      kind: 'unified',
-      memory: 'unified',
-      ...hostPool(host),
-      hostAvailableBytes: host.availableBytes,
-      source: 'meminfo',
-      notes: [...sample.notes, HOST_MEMORY_NOTE],
-    };
-  }
-  const { totalBytes, usedBytes, freeBytes } = memory;
-  return {
-    ...sample,
-    totalBytes,
-    usedBytes,
-    freeBytes: freeBytes ?? (usedBytes === null ? null : totalBytes - usedBytes),
-  };
+/** Why a card gave no figures; null: a failure of the card or driver, to be told as such. */
+function answerOf(code: number): MemoryAnswer | null {
+  if (code === NVML_NOT_SUPPORTED) return 'not-supported';
+  if (code === NVML_NO_PERMISSION) return 'no-permission';
+  return code === NVML_FUNCTION_NOT_FOUND ? 'missing' : null;
 }
+
+const NO_FIGURES = { totalBytes: null, usedBytes: null, freeBytes: null };

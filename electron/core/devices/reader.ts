@@ -34,6 +34,8 @@ export interface CardFacts {
   /** `/sys/class/drm/card1`, or the PCI device's own folder where there is no card node. */
   readonly path: string;
   readonly memory: 'discrete' | 'unified';
+  /** The settings say so, whatever the signals; left out: they say nothing. */
+  readonly memorySetting?: 'discrete' | 'unified';
   readonly drivesDisplay: boolean | null;
   /** Runtime power management may put it to sleep. */
   readonly maySuspend: boolean;

@@ -81,6 +81,9 @@ interface FakeNvml extends NvmlBinding {
   readonly calls: string[];
   codes: Record<string, number>;
   used: bigint;
+  called: string;
+  /** GPU instance, total and used of each MIG device; null: not split. */
+  instances: readonly (readonly [number, bigint, bigint])[] | null;
   rows: Record<string, readonly (readonly [number, bigint])[]>;
 }
 
@@ -93,15 +96,40 @@ function fakeNvml(): FakeNvml {
     calls: [],
     codes: {},
     used: 3n * BigInt(GIB),
+    called: 'Fake 9000',
+    instances: null,
     rows: {},
     init: () => answer(fake, 'init'),
     shutdown: () => answer(fake, 'shutdown'),
     handleByPci: (address) => ({ code: answer(fake, `handle ${address}`), handle: 1n }),
     name: (_, out) => {
-      out.write('Fake 9000\0');
+      out.write(`${fake.called}\0`);
       return answer(fake, 'name');
     },
-    memoryV2: (_, out) => {
+    mig: {
+      mode: (_, out) => {
+        out.writeUInt32LE(fake.instances === null ? 0 : 1, 0);
+        return 0;
+      },
+      most: (_, out) => {
+        out.writeUInt32LE(7, 0);
+        return 0;
+      },
+      handleAt: (_, index) =>
+        index < (fake.instances?.length ?? 0)
+          ? { code: 0, handle: 100n + BigInt(index) }
+          : { code: 6, handle: 0n },
+      gpuInstanceId: (handle, out) => {
+        out.writeUInt32LE(fake.instances?.[Number(handle) - 100]?.[0] ?? 0, 0);
+        return 0;
+      },
+    },
+    memoryV2: (handle, out) => {
+      const instance = handle >= 100n ? fake.instances?.[Number(handle) - 100] : undefined;
+      if (instance !== undefined) {
+        u64(0n, instance[1], 0n, instance[1] - instance[2], instance[2]).copy(out);
+        return 0;
+      }
       u64(0n, 8n * BigInt(GIB), 0n, 8n * BigInt(GIB) - fake.used, fake.used).copy(out);
       return answer(fake, 'memoryV2');
     },
@@ -150,10 +178,10 @@ describe('one card through NVML', () => {
     ]);
   });
 
-  it('not supported and not permitted are unknown, other codes are failures', () => {
+  it('what is not supported or not permitted is never a figure', () => {
     const nvml = fakeNvml();
     nvml.codes = { memoryV2: 3, memoryV1: 3, utilization: 3, 'compute v3': 4, 'graphics v3': 4 };
-    expect(cardMemory(nvml, 1n)).toEqual({ ok: true, value: null });
+    expect(cardMemory(nvml, 1n)).toEqual({ ok: false, code: 3 });
     expect(cardBusyPercent(nvml, 1n)).toBeNull();
     expect(cardProcesses(nvml, 1n)).toBeNull();
     nvml.codes = { memoryV2: 15 };
@@ -240,12 +268,66 @@ describe('NVIDIA cards', () => {
 
   it('without memory of their own are unified: MemTotal and MemAvailable, and it is said', async () => {
     const { nvml, reader } = setUp();
+    nvml.called = 'NVIDIA GB10';
     nvml.codes = { memoryV2: 3, memoryV1: 3 };
     const { devices } = await reader.read(request(1));
     expect(devices).toMatchObject([
       { kind: 'unified', memory: 'unified', totalBytes: 1024000, freeBytes: 409600, source: 'meminfo' },
     ]);
     expect(devices[0]?.notes.join()).toContain('system');
+  });
+
+  it.each([
+    [3, 'nvidia-memory-unsupported', 'unified'],
+    [4, 'nvidia-no-permission', 'group'],
+    [13, 'nvidia-memory-unreadable', 'update the driver'],
+  ])(
+    'of their own memory that answer %s are unknown, never the machine’s RAM',
+    async (code, trouble, advice) => {
+      const { nvml, reader } = setUp();
+      nvml.codes = { memoryV2: code, memoryV1: code };
+      for (const at of [1, 500, 1000]) {
+        const reading = await reader.read(request(at));
+        expect(reading.devices).toMatchObject([
+          { memory: 'discrete', kind: 'nvidia', totalBytes: null, usedBytes: null, freeBytes: null },
+        ]);
+        expect(reading.devices[0]?.error).toContain(advice);
+        expect(reading.troubles).toMatchObject([{ code: trouble, deviceId: CARD.id }]);
+      }
+    },
+  );
+
+  it('that the settings call unified live in the system’s memory, and those they call discrete never', async () => {
+    const unified = setUp({ memory: 'unified', memorySetting: 'unified' });
+    unified.nvml.codes = { memoryV2: 3, memoryV1: 3 };
+    expect((await unified.reader.read(request(1))).devices).toMatchObject([
+      { memory: 'unified', totalBytes: 1024000, error: null },
+    ]);
+    const discrete = setUp({ memorySetting: 'discrete' });
+    discrete.nvml.called = 'NVIDIA GB10';
+    discrete.nvml.codes = { memoryV2: 3, memoryV1: 3 };
+    expect((await discrete.reader.read(request(1))).devices[0]?.error).not.toBeNull();
+  });
+
+  it('split by MIG and refused to this user are read from their instances, each once', async () => {
+    const { nvml, reader } = setUp();
+    nvml.codes = { memoryV2: 4, memoryV1: 4 };
+    const gib = BigInt(GIB);
+    nvml.instances = [
+      [2, 4n * gib, 3n * gib],
+      [2, 4n * gib, 3n * gib],
+      [5, 2n * gib, gib],
+    ];
+    const { devices, troubles } = await reader.read(request(1));
+    expect(devices).toMatchObject([
+      { memory: 'discrete', totalBytes: 6 * GIB, usedBytes: 4 * GIB, freeBytes: 2 * GIB, error: null },
+    ]);
+    expect(devices[0]?.notes.join()).toContain('MIG');
+    expect(troubles).toEqual([]);
+    nvml.called = 'NVIDIA GB10';
+    nvml.codes = { memoryV2: 3, memoryV1: 3 };
+    nvml.instances = [];
+    expect((await reader.read(request(2))).devices[0]?.memory).toBe('discrete');
   });
 
   it('that sleep are not touched, and NVML is shut down for them', async () => {
