@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../../shared/errors.ts';
 import type { Gate, Missed, TryContext, TurnOptions } from './gate.ts';
 import type { LaneFiles } from './lane-files.ts';
@@ -11,6 +10,11 @@ export interface WaitOptions extends TurnOptions {
   readonly waitMs?: number;
   /** Ends the waiting. */
   readonly signal?: AbortSignal;
+  /**
+   * Called with what makes the waiting look again at once; returns its undo. For a program whose own
+   * turns follow one another: it knows when one ends, and need not wait for the next look.
+   */
+  readonly nudged?: (look: () => void) => () => void;
 }
 
 /** A turn that waits longer is better deflected. */
@@ -61,7 +65,7 @@ async function wait(
   context: TryContext,
   first: Missed,
   waitMs: number,
-  { signal }: WaitOptions,
+  { signal, nudged }: WaitOptions,
 ): Promise<Turn> {
   const { world } = gate;
   const startedAtMs = world.monotonicMs();
@@ -76,7 +80,7 @@ async function wait(
       const remainingMs = startedAtMs + waitMs - world.monotonicMs();
       if (remainingMs <= 0) return gate.busy(context, missed, world.monotonicMs() - startedAtMs);
       const pauseMs = poll.from + world.random() * (poll.to - poll.from);
-      if (!(await pause(Math.min(pauseMs, remainingMs), signal))) {
+      if (!(await pause(Math.min(pauseMs, remainingMs), signal, nudged))) {
         return cancelled(world.monotonicMs() - startedAtMs);
       }
       const nowMs = world.monotonicMs();
@@ -117,13 +121,20 @@ function takeTickets(context: TryContext, name: string): readonly LaneTicket[] {
 }
 
 /** False when it was cancelled. */
-async function pause(ms: number, signal: AbortSignal | undefined): Promise<boolean> {
-  try {
-    await sleep(ms, undefined, signal === undefined ? {} : { signal });
-    return signal?.aborted !== true;
-  } catch {
-    return false;
-  }
+function pause(ms: number, signal: AbortSignal | undefined, nudged: WaitOptions['nudged']): Promise<boolean> {
+  if (signal?.aborted === true) return Promise.resolve(false);
+  return new Promise((resolve) => {
+    const end = (goesOn: boolean): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+      undo?.();
+      resolve(goesOn);
+    };
+    const onAbort = (): void => end(false);
+    const timer = setTimeout(() => end(true), ms);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    const undo = nudged?.(() => end(true));
+  });
 }
 
 function cancelled(waitedMs: number): CancelledTurn {

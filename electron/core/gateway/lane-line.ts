@@ -136,10 +136,23 @@ class Line {
 
 export class LaneLines {
   readonly #lines = new Map<string, Line>();
+  readonly #looks = new Map<string, Set<() => void>>();
   readonly #nowMs: () => number;
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs;
+  }
+
+  /** Calls `look` whenever a turn of ours in that lane ends; returns its undo. */
+  onReleased(lane: string, look: () => void): () => void {
+    const looks = this.#looks.get(lane) ?? new Set();
+    this.#looks.set(lane, looks);
+    looks.add(look);
+    return () => looks.delete(look);
+  }
+
+  released(lane: string): void {
+    for (const look of [...(this.#looks.get(lane) ?? [])]) look();
   }
 
   isEmpty(lane: string): boolean {

@@ -17,7 +17,7 @@ import { AGED_MS, type LaneLines } from './lane-line.ts';
  *   left     the client went away while it waited
  */
 export type LaneTaken =
-  | { readonly kind: 'held'; readonly turn: GrantedTurn; readonly name: string | null }
+  | { readonly kind: 'held'; readonly turn: Disposable; readonly name: string | null }
   | { readonly kind: 'own'; readonly name: string | null }
   | { readonly kind: 'busy'; readonly busy: BusyTurn }
   | { readonly kind: 'left' };
@@ -51,7 +51,7 @@ export async function takeLane(wish: LaneWish): Promise<LaneTaken> {
   };
   // Whoever stands in line here comes first.
   const first = lines.isEmpty(url) || !waits ? await acquireTurn(gate, url, { ...about, waitMs: 0 }) : null;
-  const got = first === null ? null : settled(first);
+  const got = first === null ? null : settled(wish, first);
   if (got !== null && got.kind !== 'busy') return got;
   const own = heldByCaller(wish);
   if (own !== null) return own;
@@ -69,22 +69,29 @@ export async function takeLane(wish: LaneWish): Promise<LaneTaken> {
       class: place.aged ? 'interactive' : wish.class,
       waitMs: ages ? Math.max(1, agesInMs) : LONGEST_WAIT_MS,
       signal: AbortSignal.any([signal, place.yielded]),
+      nudged: (look) => lines.onReleased(url, look),
     });
     if (turn.kind === 'cancelled' && !signal.aborted) continue;
     if (turn.kind === 'busy' && ages) continue;
-    const end = settled(turn);
+    const end = settled(wish, turn);
     if (end.kind === 'held') place.granted();
     return end;
   }
 }
 
-function settled(turn: GrantedTurn | BusyTurn | CancelledTurn): LaneTaken {
+function settled({ lines, url }: LaneWish, turn: GrantedTurn | BusyTurn | CancelledTurn): LaneTaken {
   switch (turn.kind) {
     case 'busy':
       return { kind: 'busy', busy: turn };
     case 'cancelled':
       return { kind: 'left' };
-    case 'held':
+    case 'held': {
+      const release = (): void => {
+        turn.release();
+        lines.released(url);
+      };
+      return { kind: 'held', turn: { [Symbol.dispose]: release }, name: turn.turn };
+    }
     case 'nested':
       return { kind: 'held', turn, name: turn.turn };
     default:
