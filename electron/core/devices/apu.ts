@@ -40,6 +40,17 @@ const APU_DEVICE_IDS: ReadonlySet<string> = new Set([
 ]);
 
 /**
+ * AMD numbers graphics cards from 6600 to 6fff and from 7300 to 75ff (Southern Islands to RDNA 4,
+ * Instinct), with MI300A the one APU among them; other APUs lie below.
+ */
+function isDiscreteId(deviceId: string): boolean {
+  return /^(6[6-9a-f]|7[345])[0-9a-f]{2}$/.test(deviceId) && !APU_DEVICE_IDS.has(deviceId);
+}
+
+/** Firmware carves out in steps of no less. */
+const CARVE_OUT_STEP = 64 * MIB;
+
+/**
  * Whether a card's memory is its own. No single fact tells: GTT is larger than VRAM on some
  * discrete cards, carve-outs reach 96 GB, and class 0x0380 is shared by APUs and accelerators. So
  * each fact has a weight and the sum decides; with nothing to go by it is taken as discrete,
@@ -58,13 +69,15 @@ export function decideMemoryKind(
   };
   const { vramTotalBytes: vram, visibleVramTotalBytes: visible, gttTotalBytes: gtt } = signals;
   const vendor = signals.vramVendor?.trim().toLowerCase() ?? '';
-  vote(
-    signals.vendorId !== '8086' && signals.deviceId !== null && APU_DEVICE_IDS.has(signals.deviceId),
-    6,
-    `device id ${signals.deviceId} is an APU's`,
-  );
+  const id = signals.vendorId === '8086' ? null : signals.deviceId;
+  // An id names the chip: all else together must not outweigh it.
+  vote(id !== null && APU_DEVICE_IDS.has(id), 20, `device id ${id} is an APU's`);
+  vote(id !== null && isDiscreteId(id), -6, `device id ${id} is a graphics card's`);
   vote(signals.sharesNodeWithCpu === true, 5, 'the compute driver lists it together with CPU cores');
   vote(signals.hasNorthBridgeRail === true, 5, 'its sensors include the north bridge rail of an APU');
+  // Newer kernels list most APUs apart from the CPU as well, so this alone is no proof.
+  vote(signals.sharesNodeWithCpu === false, -3, 'the compute driver lists it apart from the CPU');
+  vote(signals.hasNorthBridgeRail === false, -3, 'its sensors lack the north bridge rail of an APU');
   vote(vendor !== '' && vendor !== 'unknown', -5, `its memory chips are made by ${vendor}`);
   vote(signals.hasMemBusy === true, -4, 'it reports how busy its memory is, which APUs do not');
   vote(
@@ -81,6 +94,11 @@ export function decideMemoryKind(
   );
   vote(signals.pciClass?.startsWith('0380') === true, 1, 'its PCI class is that of recent APUs');
   vote(vram !== null && vram >= 512 * MIB && isCarveOutSize(vram), 0.5, 'its VRAM is a round carve-out size');
+  vote(
+    vram !== null && vram > 0 && vram % CARVE_OUT_STEP !== 0,
+    -3,
+    'its VRAM is no carve-out size: the card keeps some for its firmware',
+  );
   const score = votes.reduce((sum, entry) => sum + entry.weight, 0);
   const memory = score > 1 ? 'unified' : 'discrete';
   const reasons = votes

@@ -118,9 +118,11 @@ function hasNorthBridgeRail(tree: SysTree, path: string): boolean | null {
   const base = `${path}/device/hwmon`;
   const entries = tree.list(base);
   if (entries.length === 0) return null;
-  return entries.some((entry) =>
-    ['in0_label', 'in1_label'].some((file) => tree.readText(`${base}/${entry}/${file}`)?.trim() === 'vddnb'),
+  const labels = entries.flatMap((entry) =>
+    ['in0_label', 'in1_label'].flatMap((file) => tree.readText(`${base}/${entry}/${file}`)?.trim() ?? []),
   );
+  // Sensors that can't be read say nothing.
+  return labels.length === 0 ? null : labels.includes('vddnb');
 }
 
 function nameOf(tree: SysTree, card: CardSysfs, kind: DeviceKind, pciAddress: string): string {

@@ -51,6 +51,69 @@ describe('whether a card’s memory is its own', () => {
     ).toBe('unified');
   });
 
+  it.each<[string, Partial<MemoryKindSignals>]>([
+    [
+      'Instinct MI210',
+      {
+        deviceId: '740f',
+        pciClass: '038000',
+        vramTotalBytes: 64 * GIB,
+        visibleVramTotalBytes: 64 * GIB,
+        gttTotalBytes: 515 * GIB,
+        sharesNodeWithCpu: false,
+      },
+    ],
+    [
+      'an unknown accelerator that the compute driver lists apart from the CPU',
+      { pciClass: '038000', vramTotalBytes: 64 * GIB, gttTotalBytes: 515 * GIB, sharesNodeWithCpu: false },
+    ],
+    [
+      'RX 6400 with a large BAR',
+      {
+        deviceId: '743f',
+        pciClass: '030000',
+        vramTotalBytes: 4278190080,
+        visibleVramTotalBytes: 4278190080,
+        gttTotalBytes: 34 * GIB,
+      },
+    ],
+    [
+      'an unknown card that keeps some VRAM for its firmware',
+      { vramTotalBytes: 4080 * 1024 ** 2, gttTotalBytes: 34 * GIB },
+    ],
+    [
+      'an unknown card whose sensors lack the north bridge',
+      { vramTotalBytes: 4 * GIB, gttTotalBytes: 34 * GIB, hasNorthBridgeRail: false },
+    ],
+    [
+      'RX 9070 XT',
+      {
+        deviceId: '7550',
+        vramTotalBytes: 16 * GIB,
+        visibleVramTotalBytes: 16 * GIB,
+        gttTotalBytes: 200 * GIB,
+      },
+    ],
+    [
+      'MI300X',
+      { deviceId: '74a1', pciClass: '038000', vramTotalBytes: 192 * GIB, gttTotalBytes: 2000 * GIB },
+    ],
+  ])('%s has its own', (_, signals) => {
+    expect(kind(signals)).toBe('discrete');
+  });
+
+  it.each<[string, Partial<MemoryKindSignals>]>([
+    ['Strix Halo', { deviceId: '1586', vramTotalBytes: 96 * GIB, gttTotalBytes: 16 * GIB }],
+    ['Strix Point', { deviceId: '150e', vramTotalBytes: GIB / 2, gttTotalBytes: 15 * GIB }],
+    ['Raphael', { deviceId: '164e', vramTotalBytes: GIB / 2, gttTotalBytes: 31 * GIB }],
+    ['Phoenix', { deviceId: '15bf', vramTotalBytes: 4 * GIB, gttTotalBytes: 14 * GIB }],
+    ['Steam Deck', { deviceId: '163f', vramTotalBytes: GIB, gttTotalBytes: 8 * GIB, vramVendor: 'samsung' }],
+    ['MI300A', { deviceId: '74a0', vramTotalBytes: 128 * GIB, vramVendor: 'hynix', hasMemBusy: true }],
+  ])('%s shares the system’s, also where the compute driver lists it apart', (_, signals) => {
+    expect(kind({ ...signals, sharesNodeWithCpu: false })).toBe('unified');
+    expect(kind({ ...signals, sharesNodeWithCpu: true })).toBe('unified');
+  });
+
   it('a class shared with accelerators does not decide alone, and nothing known is discrete', () => {
     expect(
       kind({ pciClass: '038000', vramTotalBytes: 32 * GIB - 1, gttTotalBytes: 64 * GIB, hasMemBusy: true }),
