@@ -8,6 +8,7 @@ import { cardName } from './pci-names.ts';
 import { parsePciAddress } from './quantity.ts';
 import type { CardFacts } from './reader.ts';
 import type { SysTree } from './sysfs.ts';
+import { shortName } from './wording.ts';
 
 const DRM = '/sys/class/drm';
 const PCI = '/sys/bus/pci/devices';
@@ -83,7 +84,7 @@ function factsOf(
   return {
     id,
     kind,
-    name: nameOf(tree, card, kind, pciAddress),
+    name: shortName(nameOf(tree, card, kind, pciAddress)),
     pciAddress,
     path,
     memory,

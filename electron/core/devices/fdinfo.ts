@@ -13,7 +13,7 @@ export interface DrmClient {
   /** `accel`: an NPU or another accelerator that answers the same keys; never counted as GPU memory. */
   readonly device: 'gpu' | 'accel';
   readonly vramBytes: number | null;
-  /** Device memory that lies in system pages: `gtt`, `system`, `memory`. */
+  /** Device memory that lies in system pages: `gtt`, `gart`, `system`, `memory`. */
   readonly gttBytes: number | null;
   /** Part of the above that others share too; contained in it, never to be added. */
   readonly sharedVramBytes: number | null;
@@ -81,9 +81,9 @@ function isVram(region: string): boolean {
   return /^(vram|local|lmem)\d*$/.test(region);
 }
 
-/** `cpu` (amdgpu) is left out: those pages are not reachable by the GPU until they are moved. */
+/** `gart` is nouveau's name. `cpu` (amdgpu) is left out: those pages are not reachable by the GPU until they are moved. */
 function isSystemBacked(region: string): boolean {
-  return /^(gtt|system|memory)\d*$/.test(region);
+  return /^(gtt|gart|system|memory)\d*$/.test(region);
 }
 
 function sumRegions(

@@ -19,6 +19,7 @@ import {
 } from './reader.ts';
 import type { DeviceSample, ProcessMemory } from './sample.ts';
 import type { SysTree } from './sysfs.ts';
+import { shortName } from './wording.ts';
 
 /** A run takes 50 ms to 2 s of a core's time in the driver, so it is not made at each tick. */
 export const NVIDIA_SMI_PERIOD_MS = 3000;
@@ -150,7 +151,7 @@ function readCard(
 ): ReturnType<typeof withNvidiaMemory> {
   const named: DeviceSample = {
     ...emptySample(card, 'nvidia-smi', atMs, NVIDIA_SMI_PERIOD_MS),
-    name: gpu.name ?? card.name,
+    name: shortName(gpu.name ?? card.name),
     power: 'active',
     drivesDisplay: card.drivesDisplay === true ? true : (gpu.displayActive ?? card.drivesDisplay),
     busyPercent: gpu.busyPercent,

@@ -6,6 +6,8 @@ interface Symptom {
   readonly message: string;
 }
 
+const NO_PERMISSION = 'The NVIDIA driver refuses this user: add the user to the group of /dev/nvidia*.';
+
 /** What the driver's tools print when something is wrong, most telling first; texts as printed by nvidia-smi. */
 const SYMPTOMS: readonly Symptom[] = [
   {
@@ -62,6 +64,11 @@ const SYMPTOMS: readonly Symptom[] = [
       'The card reports a corrupted infoROM; its figures may still be right. The maker of the card can repair it.',
   },
   {
+    pattern: /failed to initialize nvml: insufficient permissions/i,
+    code: 'nvidia-no-permission',
+    message: NO_PERMISSION,
+  },
+  {
     pattern: /failed to initialize nvml/i,
     code: 'nvidia-nvml-failed',
     message:
@@ -71,10 +78,7 @@ const SYMPTOMS: readonly Symptom[] = [
 
 /** nvidia-smi's documented exit codes. */
 const EXIT_CODES: Readonly<Record<number, readonly [code: string, message: string]>> = {
-  4: [
-    'nvidia-no-permission',
-    'The NVIDIA driver refuses this user: add the user to the group of /dev/nvidia*.',
-  ],
+  4: ['nvidia-no-permission', NO_PERMISSION],
   6: ['nvidia-no-devices', 'The NVIDIA driver runs but finds no card.'],
   8: ['nvidia-power-cable', 'A card’s power cables are not attached: check them.'],
   9: [

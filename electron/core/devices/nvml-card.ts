@@ -20,6 +20,7 @@ import {
   PROCESS_V2_BYTES,
   UTILIZATION_BYTES,
 } from './nvml-layout.ts';
+import { shortName } from './wording.ts';
 
 export type NvmlAnswer<T> =
   | { readonly ok: true; readonly value: T }
@@ -93,7 +94,7 @@ export function cardBusyPercent(nvml: NvmlBinding, handle: NvmlHandle): number |
 export function cardName(nvml: NvmlBinding, handle: NvmlHandle): string | null {
   const out = Buffer.alloc(96);
   const name = nvml.name(handle, out) === NVML_SUCCESS ? cString(out) : '';
-  return name === '' ? null : name;
+  return name === '' ? null : shortName(name);
 }
 
 /** Whether a display is initialised on the card, with a monitor or not. */

@@ -13,6 +13,7 @@ import type { SamplerConfig } from './sampler-messages.ts';
 import { simulatedReader } from './simulated-reader.ts';
 import type { SysTree } from './sysfs.ts';
 import { systemReader } from './system-reader.ts';
+import { wordedSample, wordedTrouble } from './wording.ts';
 
 const REDISCOVER_MS = 30_000;
 /** After a failure the machine is looked at again sooner: a driver may have been reloaded. */
@@ -112,7 +113,9 @@ export function samplerCore(parts: CoreParts, config: SamplerConfig): SamplerCor
     }
     const readings = await readAll(nowMs, wantProcesses);
     const lostSamples = lost.map((card) => lostSample(card, nowMs, config.periodMs));
-    let devices = [...readings.flatMap((reading) => reading.devices), ...lostSamples].map(named);
+    let devices = [...readings.flatMap((reading) => reading.devices), ...lostSamples].map((sample) =>
+      wordedSample(named(sample)),
+    );
     const troubles: SamplerTrouble[] = readings.flatMap((reading) => [...reading.troubles]);
     for (const sample of lostSamples) {
       troubles.push({ code: 'device-lost', message: sample.error ?? '', deviceId: sample.id });
@@ -123,12 +126,12 @@ export function samplerCore(parts: CoreParts, config: SamplerConfig): SamplerCor
         processes: false,
         openCards: null,
       });
-      devices = [...fallback.devices];
+      devices = fallback.devices.map(wordedSample);
     }
     if (troubles.length > 0) discoverAtMs = Math.min(discoverAtMs, nowMs + REDISCOVER_FAILED_MS);
     const rows = wantProcesses ? rowsOf(readings, scanned, devices, scanner, watched) : null;
     sequence += 1;
-    return { sequence, takenAtMs: nowMs, devices, processes: rows, troubles };
+    return { sequence, takenAtMs: nowMs, devices, processes: rows, troubles: troubles.map(wordedTrouble) };
   };
 
   return {

@@ -3,6 +3,7 @@ import type { DeviceReader, Reading } from './reader.ts';
 import { isRecord, parseJson } from './rocm-smi.ts';
 import type { DeviceSample, ProcessMemory } from './sample.ts';
 import type { ReadText } from './sysfs.ts';
+import { shortName } from './wording.ts';
 
 /** What the demo's and the tests' card file holds: see DeviceSetting `simulated`. */
 export interface SimulatedCard {
@@ -14,38 +15,71 @@ export interface SimulatedCard {
   readonly drivesDisplay: boolean | null;
   readonly evictionUnderWay: boolean | null | undefined;
   readonly processes: readonly Pick<ProcessMemory, 'pid' | 'name' | 'bytes' | 'type'>[];
+  /** What can't be in the file, and so is unknown; parts of sentences. */
+  readonly faults: readonly string[];
 }
+
+/** No pid is larger: PID_MAX_LIMIT of include/linux/threads.h. */
+const MOST_PID = 4_194_304;
 
 /** null: not a whole file (its writer is at it), so that the reader keeps what it had. */
 export function parseSimulatedCard(text: string): SimulatedCard | null {
-  const value = parseJson(text);
+  const value = parseJson(text) ?? parseJson(quoteNonNumbers(text));
   if (!isRecord(value)) return null;
-  const bytes = (field: unknown): number | null =>
-    typeof field === 'number' && Number.isSafeInteger(field) ? plausibleBytes(field) : null;
+  const faults: string[] = [];
+  const bytes = (key: string, mostBytes: number | null): number | null => {
+    const field = value[key];
+    const found = plausibleFigure(field, mostBytes);
+    if (found === null && field !== undefined && field !== null) {
+      faults.push(`${key} is ${shown(field)}, which can’t be`);
+    }
+    return found;
+  };
   const flag = (field: unknown): boolean | null => (typeof field === 'boolean' ? field : null);
-  const totalBytes = bytes(value.totalBytes);
+  const totalBytes = bytes('totalBytes', null);
   const rows: readonly unknown[] = Array.isArray(value.processes) ? value.processes : [];
   return {
-    name: typeof value.name === 'string' ? value.name : 'Simulated card',
+    name: typeof value.name === 'string' ? shortName(value.name, 'Simulated card') : 'Simulated card',
     totalBytes,
-    usedBytes: plausibleBytes(bytes(value.usedBytes), totalBytes),
-    gttUsedBytes: bytes(value.gttUsedBytes),
+    usedBytes: bytes('usedBytes', totalBytes),
+    gttUsedBytes: bytes('gttUsedBytes', null),
     busyPercent: typeof value.busyPercent === 'number' ? parsePercent(String(value.busyPercent)) : null,
     drivesDisplay: flag(value.drivesDisplay),
     evictionUnderWay: 'evictionUnderWay' in value ? flag(value.evictionUnderWay) : undefined,
-    processes: rows.filter(isRecord).flatMap((row) =>
-      typeof row.pid === 'number' && Number.isInteger(row.pid)
-        ? [
-            {
-              pid: row.pid,
-              name: typeof row.name === 'string' ? row.name : `process ${row.pid}`,
-              bytes: bytes(row.bytes),
-              type: row.type === 'C' || row.type === 'G' || row.type === 'C+G' ? row.type : null,
-            },
-          ]
-        : [],
-    ),
+    processes: rows.flatMap((row, at) => {
+      const process = processOf(row, totalBytes);
+      if (process === null) faults.push(`row ${at + 1} of processes is ${shown(row)}, which can’t be`);
+      return process === null ? [] : [process];
+    }),
+    faults,
   };
+}
+
+function processOf(row: unknown, totalBytes: number | null): SimulatedCard['processes'][number] | null {
+  if (!isRecord(row)) return null;
+  const { pid } = row;
+  if (typeof pid !== 'number' || !Number.isInteger(pid) || pid < 1 || pid > MOST_PID) return null;
+  const bytes = plausibleFigure(row.bytes, totalBytes);
+  if (bytes === null && row.bytes !== undefined && row.bytes !== null) return null;
+  return {
+    pid,
+    name: typeof row.name === 'string' ? row.name : `process ${pid}`,
+    bytes,
+    type: row.type === 'C' || row.type === 'G' || row.type === 'C+G' ? row.type : null,
+  };
+}
+
+function plausibleFigure(field: unknown, mostBytes: number | null): number | null {
+  return typeof field === 'number' && Number.isSafeInteger(field) ? plausibleBytes(field, mostBytes) : null;
+}
+
+/** Writers in other languages put out NaN and Infinity, which are no JSON. */
+function quoteNonNumbers(text: string): string {
+  return text.replaceAll(/:\s*(-?(?:NaN|Infinity))\b/g, ':"$1"');
+}
+
+function shown(field: unknown): string {
+  return (typeof field === 'string' ? field : (JSON.stringify(field) ?? 'nothing')).slice(0, 80);
 }
 
 /** Re-reads the file each turn. A half-written one keeps the last reading and its time, so that it grows stale by itself. */
@@ -81,7 +115,12 @@ export function simulatedReader(
             }),
           )
         : [];
-      last = { devices: [sampleOf(card, id, nowMs, periodMs, null)], processes: rows, troubles: [] };
+      const troubles = card.faults.slice(0, 1).map((fault) => ({
+        code: 'simulated-figure',
+        message: `${card.name}: in its file ${fault}; it counts as unknown, and nothing is decided on it. Correct ${path}.`,
+        deviceId: id,
+      }));
+      last = { devices: [sampleOf(card, id, nowMs, periodMs, null)], processes: rows, troubles };
       return last;
     },
     close: () => {},

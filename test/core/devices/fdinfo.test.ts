@@ -28,6 +28,15 @@ describe('fdinfo', () => {
     expect(parseFdinfo(older)).toMatchObject({ vramBytes: 20 * KIB, family: 'memory' });
   });
 
+  it('nouveau’s gart is system pages, never VRAM', () => {
+    const text = fdinfo('nouveau', { 'drm-resident-vram': '5 MiB', 'drm-resident-gart': '7 MiB' });
+    expect(parseFdinfo(text)).toMatchObject({ vramBytes: 5 * MIB, gttBytes: 7 * MIB });
+    expect(parseFdinfo(fdinfo('nouveau', { 'drm-total-gart': '7 MiB' }))).toMatchObject({
+      vramBytes: null,
+      gttBytes: 7 * MIB,
+    });
+  });
+
   it('units are KiB, MiB, GiB or none for bytes', () => {
     const of = (value: string): number | null =>
       parseFdinfo(fdinfo('xe', { 'drm-resident-vram0': value }))?.vramBytes ?? null;

@@ -198,6 +198,7 @@ describe('nvidia-smi failures', () => {
       /restart/,
     ],
     [9, '', 'nvidia-driver-not-running', /modprobe/],
+    [4, 'Failed to initialize NVML: Insufficient Permissions', 'nvidia-no-permission', /group/],
     [6, 'No devices were found', 'nvidia-no-devices', /dmesg/],
     [
       15,

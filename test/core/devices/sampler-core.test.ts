@@ -194,6 +194,13 @@ describe('the sampler', () => {
     ]);
   });
 
+  it('a name that is too long is cut, for the window and for what is told', async () => {
+    const files = { ...amdFiles(), '/sim.json': `{"name":"${'Very long name '.repeat(9)}","totalBytes":10}` };
+    const devices = [{ kind: 'simulated', path: '/sim.json' }] as const;
+    const set = await coreOver(files, {}, { ...AUTO, devices }).core.tick(0);
+    expect(set.devices[0]?.name).toMatch(/^Very long name .{10,44}…$/);
+  });
+
   it('settings choose the devices', async () => {
     const files = { ...amdFiles(), '/sim.json': '{"name":"S","totalBytes":10,"usedBytes":4}' };
     const devices = [{ kind: 'simulated', path: '/sim.json' }, { kind: 'system' }] as const;
@@ -291,6 +298,41 @@ describe('a simulated card', () => {
     );
     expect(reading.devices[0]).toMatchObject({ totalBytes: null, usedBytes: null });
     expect(reading.devices[0]?.error).toContain('/s');
+  });
+
+  it.each(['-5', '101', 'NaN', '1e300', '"40"'])('with %s in use is unknown, and says so', (used) => {
+    const text = `{"name":"S","totalBytes":100,"usedBytes":${used}}`;
+    const reading = once(
+      simulatedReader(
+        () => text,
+        '/s',
+        'sim:0',
+        () => null,
+        500,
+      ),
+      1,
+    );
+    expect(reading.devices).toMatchObject([{ totalBytes: 100, usedBytes: null, freeBytes: null }]);
+    expect(reading.troubles).toMatchObject([{ code: 'simulated-figure', deviceId: 'sim:0' }]);
+    expect(reading.troubles[0]?.message).toMatch(/usedBytes.*\/s\.$/);
+  });
+
+  it('an honest unknown is no trouble', () => {
+    expect(parseSimulatedCard('{"totalBytes":100,"usedBytes":null}')).toMatchObject({
+      usedBytes: null,
+      faults: [],
+    });
+  });
+
+  it('rows of processes that can’t be are left out', () => {
+    const rows =
+      '[{"pid":-4,"bytes":1},{"pid":0},{"pid":9e6},{"pid":7,"bytes":1e300},{"pid":8,"bytes":-1},{"pid":9},{"pid":10,"bytes":5},3]';
+    const card = parseSimulatedCard(`{"totalBytes":100,"processes":${rows}}`);
+    expect(card?.processes.map(({ pid, bytes }) => [pid, bytes])).toEqual([
+      [9, null],
+      [10, 5],
+    ]);
+    expect(card?.faults).toHaveLength(6);
   });
 
   it('takes no figure that can’t be', () => {
