@@ -23,6 +23,11 @@ const PARTS: readonly Part[] = [
     about: 'one step of the control loop when nothing happens',
     load: async () => (await import('./bench/watch.ts')).benchWatch,
   },
+  {
+    name: 'gateway',
+    about: 'a request through the gateway, beside other ways to the same llama-server',
+    load: async () => (await import('./bench/gateway.ts')).benchGateway,
+  },
 ];
 
 const { values } = parseArgs({
