@@ -10,6 +10,7 @@ export const ERROR_CODES = [
   'unknown_backend',
   'vram_denied',
   'big_models_asleep',
+  'draining',
   'local_backend_busy',
   'backend_unreachable',
   'backend_refused',

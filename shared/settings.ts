@@ -101,6 +101,20 @@ export function resolveSize(size: Size, totalBytes: number | null): number | nul
 /** Less than this is no room for a desktop to breathe in (design §1). */
 export const LEAST_FLOOR_BYTES = 512 * MIB;
 
+function builtInFloor(totalBytes: number | null): number | null {
+  if (totalBytes === null) return null;
+  const share = Math.max(LEAST_FLOOR_BYTES, Math.min(4_000_000_000, Math.floor(totalBytes / 8)));
+  // On a card of less than a gigabyte the least floor would be most of it.
+  return Math.min(share, Math.floor(totalBytes / 2));
+}
+
+/** A floor that is all of the device can never be kept: it is a slip of the pen, and the built-in rule holds instead. */
+export function isFloorTooHigh(floor: FloorSettings, totalBytes: number | null): boolean {
+  if (floor.keep === null || floor.keep === 'auto' || totalBytes === null) return false;
+  const bytes = resolveSize(floor.keep, totalBytes);
+  return bytes !== null && bytes >= totalBytes;
+}
+
 /**
  * The floor of a device in bytes, as design §1 has it: 12.5 % of total, at most 4 GB, at least
  * 512 MiB; the hard floor is half of it unless set. `learnedBytes` is what `auto` uses once known.
@@ -113,16 +127,14 @@ export function resolveFloor(
   learnedBytes: number | null,
   desktopBytes: number | null = null,
 ): { readonly floorBytes: number | null; readonly hardFloorBytes: number | null } {
-  const builtIn =
-    totalBytes === null
-      ? null
-      : Math.max(LEAST_FLOOR_BYTES, Math.min(4_000_000_000, Math.floor(totalBytes / 8)));
-  const whole =
+  const builtIn = builtInFloor(totalBytes);
+  const asked =
     floor.keep === null
       ? builtIn
       : floor.keep === 'auto'
         ? (learnedBytes ?? builtIn)
         : resolveSize(floor.keep, totalBytes);
+  const whole = isFloorTooHigh(floor, totalBytes) ? builtIn : asked;
   const keep =
     whole !== null && floor.mode === 'share' && desktopBytes !== null
       ? Math.max(Math.min(whole, LEAST_FLOOR_BYTES), whole - desktopBytes)

@@ -115,7 +115,7 @@ export const COMMANDS: readonly CommandInfo[] = [
     options: { for: { type: 'string' } },
   }),
   action('wake', '', 'let big models load again'),
-  action('drain', '', 'unload everything that may leave'),
+  action('drain', '', 'unload everything, pinned models too'),
   action('make-room', 'SIZE [--device D]', 'free this much memory for something else', {
     help: ['SIZE is an amount such as 8GB or 512MiB.', '--device D   on this device, by its id in `status`'],
     options: { device: { type: 'string' } },
@@ -153,6 +153,28 @@ export const COMMANDS: readonly CommandInfo[] = [
     },
     argumentCount: 'command',
     load: async () => (await import('./run-turn.ts')).runTurn,
+    handlesSignals: true,
+  },
+  {
+    name: 'reserve',
+    usage: 'reserve --bytes SIZE [--device D] [--name S] -- CMD…',
+    summary: 'book memory for a job that is no model, while a command runs',
+    help: [
+      '--bytes SIZE   the most it takes, such as 9GB or 512MiB',
+      '--device D     on this device, by its id in `status`; default the largest',
+      '--name S       what it is called in events and in the budget; default the command’s name',
+      'Idle models leave for it where that makes room. Denied: exit code 75 and the figures.',
+      'The memory is given back when CMD ends, or this process, however that is.',
+      WHERE_HELP,
+    ],
+    options: {
+      ...WHERE,
+      bytes: { type: 'string' },
+      device: { type: 'string' },
+      name: { type: 'string' },
+    },
+    argumentCount: 'command',
+    load: async () => (await import('./run-reserve.ts')).runReserve,
     handlesSignals: true,
   },
   {

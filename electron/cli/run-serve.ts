@@ -46,7 +46,11 @@ export async function serve(
   const runtime = started.value;
   terminal.out(`VRAM Landlord is running; its page opens once with ${runtime.openUrl}`);
   const look = await Promise.race([firstLook(runtime), signal.then(() => null)]);
-  if (look !== null) terminal.out(plain(foundText(look)));
+  if (look !== null) {
+    terminal.out(plain(foundText(look)));
+    for (const { severity, text } of look.notices)
+      if (severity !== 'info') terminal.err(`landlord serve: ${plain(text)}`);
+  }
   await signal;
   await runtime.stop();
   return EXIT.done;

@@ -17,6 +17,7 @@ import type { LaneBook } from './loop/lanes.ts';
 import type { LearnedFloors } from './loop/learned-floors.ts';
 import type { LoadWatch } from './loop/load-watch.ts';
 import { Models } from './loop/models.ts';
+import { Orders } from './loop/orders.ts';
 import { eventOf, gaveNothing } from './loop/outcome-events.ts';
 import { Sight } from './loop/sight.ts';
 import { backendEvents, modelEvents, type ToldModel } from './loop/status-events.ts';
@@ -72,6 +73,8 @@ export class ControlLoop {
   readonly #toldModels = new Map<string, ToldModel>();
   readonly #toldBackends = new Map<string, BackendSnapshot['status']>();
   readonly #devices = new DeviceTeller();
+  /** What people have ordered and still wait for. */
+  readonly orders = new Orders(() => this.step());
   readonly #promised = new Set<string>();
   readonly #waiters = new Waiters();
   readonly #outcomeListeners = new Set<(outcome: Outcome) => void>();
@@ -80,8 +83,6 @@ export class ControlLoop {
   #memory: GuardMemory = emptyMemory();
   #world: GuardWorld | null = null;
   #verdicts: readonly DeviceVerdict[] = [];
-  #wantedFree: GuardWorld['wantedFree'] = [];
-  #drain: GuardWorld['drain'] = null;
   #stepping = false;
   #again = false;
   #queued = false;
@@ -144,6 +145,10 @@ export class ControlLoop {
   }
 
   setSettings(settings: Settings): void {
+    if (JSON.stringify(settings.devices) !== JSON.stringify(this.#settings.devices)) {
+      this.sight.forget();
+      this.#devices.forget();
+    }
     this.#settings = settings;
     this.step();
   }
@@ -151,16 +156,6 @@ export class ControlLoop {
   setWishes(change: Partial<Wishes>): void {
     this.#wishes = { ...this.#wishes, ...change };
     this.#options.onWishes(this.#wishes);
-    this.step();
-  }
-
-  setWantedFree(wanted: GuardWorld['wantedFree']): void {
-    this.#wantedFree = wanted;
-    this.step();
-  }
-
-  setDrain(drain: GuardWorld['drain']): void {
-    this.#drain = drain;
     this.step();
   }
 
@@ -290,8 +285,8 @@ export class ControlLoop {
       asleep: this.#wishes.sleep !== null,
       settings: this.#settings,
       resumedAtMs: this.#wakeWatch.resumedAtMs,
-      wantedFree: this.#wantedFree,
-      drain: this.#drain,
+      wantedFree: this.orders.wantedFree,
+      drain: this.orders.draining ? { sparePinned: false } : null,
     });
     const result = decide(this.#world, this.#memory);
     this.#memory = result.memory;

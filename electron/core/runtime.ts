@@ -3,7 +3,6 @@ import { fileURLToPath } from 'node:url';
 import { fail, ok, type Result } from '../../shared/errors.ts';
 import type { LandlordEvent } from '../../shared/events.ts';
 import type { BackendSetting, Settings } from '../../shared/settings.ts';
-import type { LandlordState } from '../../shared/state.ts';
 import { discoverBackends, USUAL_PORTS } from './backends/discovery.ts';
 import { llamaCppBackend } from './backends/llama-cpp-router.ts';
 import { type Clock, systemClock } from './clock.ts';
@@ -31,12 +30,23 @@ import { LaneBook } from './loop/lanes.ts';
 import { LearnedFloors } from './loop/learned-floors.ts';
 import type { CommandContext } from './loop/load-command.ts';
 import { LoadWatch } from './loop/load-watch.ts';
+import { noticesOf } from './loop/notices.ts';
 import { Publisher } from './loop/publisher.ts';
 import { ReportDesk } from './loop/reports.ts';
+import { Reservations } from './loop/reservations.ts';
+import { reserve } from './loop/reserve-command.ts';
 import { TenantBook } from './loop/tenants.ts';
 import { readWishes, writeWishes } from './loop/wishes.ts';
 import { processTimes } from './process/process-times.ts';
-import type { Command, CommandDone, EventQuery, HostApi } from './runtime-api.ts';
+import { processTree } from './process/process-tree.ts';
+import type {
+  Command,
+  CommandDone,
+  EventQuery,
+  HostApi,
+  ReservationRequest,
+  Reserved,
+} from './runtime-api.ts';
 import { readInChild } from './settings/config-reader.ts';
 import { SettingsFile } from './settings/settings-file.ts';
 import { ensureStateDir } from './state-dir/ensure-state-dir.ts';
@@ -190,7 +200,14 @@ async function assemble(
   });
   const { settings } = await settingsFile.start();
   const ledger = new Ledger();
-  const tenants = new TenantBook();
+  const reservations = new Reservations({
+    ledger,
+    clock,
+    tell: (event) => journal.tell(event),
+    readTree: processTree,
+    changed: () => loop.wake(),
+  });
+  const tenants = new TenantBook(() => reservations.holders());
   const gate = createGate({ env: () => env });
   const lanes = new LaneBook(
     laneWatchAside(undefined, undefined, (readTable) => createLaneWatch(gate, readTable)),
@@ -239,7 +256,7 @@ async function assemble(
     lanes,
     clock,
     version: version(),
-    notices: () => noticesOf(settingsFile, store, fleet, loop, systemLogNote),
+    notices: () => noticesOf(settingsFile, store, fleet, loop, systemLogNote, options.configPath),
   });
   for (const event of await intents.takeOpen()) journal.tell(event);
 
@@ -256,7 +273,10 @@ async function assemble(
     await watchBackends();
   };
   const watchPids = (): void => {
-    const pids = loop.models.views().flatMap((view) => view.observed.process?.pid ?? []);
+    const pids = [
+      ...loop.models.views().flatMap((view) => view.observed.process?.pid ?? []),
+      ...reservations.list().flatMap((one) => one.pids),
+    ];
     const key = pids.join();
     if (key === watchedPids) return;
     watchedPids = key;
@@ -265,6 +285,7 @@ async function assemble(
   let watchedPids = '';
   const startSampler = (): void =>
     sampler.start((set) => {
+      if (reservations.look(set)) sampler.hurry();
       loop.onSamples(set);
       watchPids();
     });
@@ -306,6 +327,11 @@ async function assemble(
     onEvent: (listener: (event: LandlordEvent) => void) => journal.onEvent(listener),
     events: (query: EventQuery) => store.query(query),
     report: (event) => reports.take(event),
+    reserve(request: ReservationRequest, signal: AbortSignal): Promise<Result<Reserved>> {
+      return reserve(context, reservations, request, AbortSignal.any([signal, stopping.signal]));
+    },
+    reservations: () => reservations.list(),
+    endReservation: (id) => reservations.end(id, 'ended'),
     command(command: Command, signal?: AbortSignal): Promise<Result<CommandDone>> {
       if (stopping.signal.aborted)
         return Promise.resolve(fail('cancelled', 'VRAM Landlord is being stopped.'));
@@ -366,26 +392,4 @@ function makeBackend(
 /** A sampler that does not answer knows of no process: nothing is proven then, and nothing signalled. */
 function valueOr<T>(result: Result<readonly T[]>): readonly T[] {
   return result.ok ? result.value : [];
-}
-
-function noticesOf(
-  settingsFile: SettingsFile,
-  store: SqliteStore,
-  fleet: Fleet,
-  loop: ControlLoop,
-  systemLogNote: string | null,
-): LandlordState['notices'] {
-  const notices: LandlordState['notices'][number][] = [];
-  const { rejection } = settingsFile.status();
-  if (rejection !== null) notices.push({ severity: 'error', text: rejection.message });
-  const trouble = store.trouble();
-  if (trouble !== null) notices.push({ severity: 'error', text: trouble });
-  for (const one of loop.sight.troubles()) notices.push({ severity: 'warning', text: one.message });
-  for (const setting of fleet.unsupported())
-    notices.push({
-      severity: 'warning',
-      text: `The backend ${setting.name} is of kind ${setting.kind}, which can't be watched yet; its memory counts as foreign.`,
-    });
-  if (systemLogNote !== null) notices.push({ severity: 'info', text: systemLogNote });
-  return notices;
 }

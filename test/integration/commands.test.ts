@@ -172,6 +172,53 @@ describe('big-model sleep', () => {
 });
 
 describe('make room, restore and drain', () => {
+  it('restore brings back what fits, and evicts nothing and nobody for it', async () => {
+    await using landlord = await bench();
+    await landlord.must({ type: 'load', model: 'big', force: false });
+    await idle(landlord, 'router/big');
+    await landlord.must({ type: 'load', model: 'other', force: false });
+    await landlord.must({ type: 'load', model: 'small', force: false });
+    await idle(landlord, 'router/other');
+    await idle(landlord, 'router/small');
+    expect(landlord.runtime.state().restorable).toEqual(['router/big']);
+    const from = landlord.events.length;
+    const refused = await landlord.runtime.command({ type: 'restore' });
+    expect(refused).toMatchObject({ ok: false, error: { code: 'vram_denied' } });
+    expect(landlord.events.slice(from).filter((event) => event.kind === 'evicted')).toEqual([]);
+    expect(landlord.model('router/other').status).toBe('loaded');
+    expect(landlord.model('router/small').status).toBe('loaded');
+  });
+
+  it('a load takes no resident’s place (rule 9), and says who stays and why', async () => {
+    await using landlord = await bench();
+    await landlord.must({ type: 'load', model: 'small', force: false });
+    await landlord.must({ type: 'load', model: 'other', force: false });
+    await landlord.must({ type: 'pin', model: 'other' });
+    await idle(landlord, 'router/other');
+    await idle(landlord, 'router/small');
+    const denied = await landlord.runtime.command({ type: 'load', model: 'big', force: false });
+    if (denied.ok) throw new Error('loaded');
+    expect(denied.error.message).toContain('router/other is pinned. router/small is resident.');
+    expect(landlord.model('router/small').status).toBe('loaded');
+  });
+
+  it('two drains at once: the end of one does not end the other, and nothing loads meanwhile', async () => {
+    await using landlord = await bench();
+    const chat = router.chat('page', { promptChars: 3_000, tokens: 20 });
+    await landlord.is('router/page', 'loaded');
+    await expect.poll(() => landlord.model('router/page').busy, { timeout: 15_000 }).toBe(true);
+    const leave = new AbortController();
+    const first = landlord.runtime.command({ type: 'drain' }, leave.signal);
+    const second = landlord.runtime.command({ type: 'drain' });
+    leave.abort();
+    expect((await first).ok).toBe(false);
+    const load = await landlord.runtime.command({ type: 'load', model: 'small', force: true });
+    expect(load).toMatchObject({ ok: false, error: { code: 'draining' } });
+    chat.cancel();
+    expect(await second).toMatchObject({ ok: true });
+    await landlord.must({ type: 'load', model: 'small', force: false });
+  });
+
   it('frees what was asked for and brings back what left', async () => {
     await using landlord = await bench();
     await landlord.must({ type: 'load', model: 'small', force: false });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type FloorSettings, resolveFloor } from '../../shared/settings.ts';
+import { type FloorSettings, isFloorTooHigh, resolveFloor } from '../../shared/settings.ts';
 
 const GB = 1_000_000_000;
 const MIB = 1024 * 1024;
@@ -43,6 +43,14 @@ describe('the floor of a device', () => {
     expect(resolveFloor(share, 24 * GB, null, 9 * GB).floorBytes).toBe(512 * MIB);
     expect(resolveFloor(share, 24 * GB, null, null).floorBytes).toBe(4 * GB);
     expect(resolveFloor({ ...share, mode: 'free' }, 24 * GB, null, 1.5 * GB).floorBytes).toBe(4 * GB);
+  });
+
+  it('is the built-in rule where what was asked for is the whole device, and never most of a small one', () => {
+    const slip = floor({ keep: { bytes: 100 * GB } });
+    expect(isFloorTooHigh(slip, 34.2 * GB)).toBe(true);
+    expect(resolveFloor(slip, 34.2 * GB, null).floorBytes).toBe(4 * GB);
+    expect(isFloorTooHigh(floor({ keep: { bytes: 30 * GB } }), 34.2 * GB)).toBe(false);
+    expect(resolveFloor(floor(), 600 * MIB, null).floorBytes).toBe(300 * MIB);
   });
 
   it('a hard floor is never above the floor', () => {

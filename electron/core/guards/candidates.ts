@@ -50,14 +50,15 @@ export function justEnough(models: readonly GuardModel[], wantedBytes: number): 
 
 /**
  * Models that would have to go for `wantedBytes` more on a device (rule 4), in the order they would:
- * idle or between requests, never pinned. `enough` is false where even all of them do not do.
+ * idle or between requests, never pinned, residents only where `smalls` allows it. `enough` is false where even all of them do not do.
  */
 export function planRoom(
   view: GuardView,
   device: GuardDevice,
   wantedBytes: number,
+  allow: { readonly smalls: boolean },
 ): { readonly models: readonly GuardModel[]; readonly bytes: number; readonly enough: boolean } {
-  const models = justEnough(leaversOn(view, device, { smalls: true, quiet: true }), wantedBytes);
+  const models = justEnough(leaversOn(view, device, { smalls: allow.smalls, quiet: true }), wantedBytes);
   const bytes = models.reduce((sum, model) => sum + (model.bytes ?? 0), 0);
   return { models, bytes, enough: bytes >= wantedBytes };
 }

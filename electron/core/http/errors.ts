@@ -59,6 +59,7 @@ export function statusOf(code: ErrorCode): number {
       return 502;
     case 'vram_denied':
     case 'big_models_asleep':
+    case 'draining':
     case 'local_backend_busy':
     case 'no_runtime':
       return 503;

@@ -2,8 +2,9 @@ import { assertNever, fail, ok, type Result } from '../../../shared/errors.ts';
 import { formatBytes, formatDuration } from '../../../shared/format.ts';
 import type { Command, CommandDone } from '../runtime-api.ts';
 import { findModel } from './find-model.ts';
-import { type CommandContext, loadModel, outcomeOf } from './load-command.ts';
+import { type CommandContext, loadModel } from './load-command.ts';
 import { type GuardsOverride, holdsMemory, type ModelView } from './model-view.ts';
+import { outcomeOf } from './room.ts';
 
 const FIRST_LOOK_MS = 4_000;
 const UNLOAD_LIMIT_MS = 60_000;
@@ -47,19 +48,20 @@ export async function runCommand(
 }
 
 /** A command that comes right after the start waits for the first look at devices and backends. */
-async function lookedOnce({ loop, fleet }: CommandContext): Promise<void> {
+export async function lookedOnce({ loop, fleet }: CommandContext): Promise<void> {
   const looked = (): boolean =>
     loop.sight.seen && fleet.list().every(({ snapshot }) => snapshot.status !== 'unknown');
   await loop.until(looked, FIRST_LOOK_MS);
 }
 
 function withModel(
-  { loop }: CommandContext,
+  { loop, fleet }: CommandContext,
   name: string,
   then: (view: ModelView) => Promise<Result<CommandDone>>,
 ): Promise<Result<CommandDone>> {
   loop.step();
-  const found = findModel(loop.models.views(), name);
+  const down = fleet.list().flatMap(({ snapshot }) => (snapshot.status === 'down' ? [snapshot.name] : []));
+  const found = findModel(loop.models.views(), name, down);
   return found.ok ? then(found.value) : Promise.resolve(found);
 }
 
@@ -152,9 +154,9 @@ async function drain(
     loop.models.views().filter((view) => holdsMemory(view.observed.status) || view.operation !== null);
   const before = present().map((view) => view.id);
   const startedAtMs = clock.monotonicMs();
-  loop.setDrain({ sparePinned: false });
+  using order = loop.orders.drain();
   const empty = await loop.until(() => present().length === 0, DRAIN_LIMIT_MS, signal);
-  loop.setDrain(null);
+  order[Symbol.dispose]();
   const left = present().map((view) => view.id);
   const gone = before.filter((id) => !left.includes(id));
   const numbers = {
@@ -193,7 +195,7 @@ async function makeRoom(
   const beforeBytes = free();
   const startedAtMs = clock.monotonicMs();
   let quietSinceMs = startedAtMs;
-  loop.setWantedFree([{ deviceId: device.id, freeBytes: wantedBytes }]);
+  using order = loop.orders.wantFree(device.id, wantedBytes);
   await loop.until(
     () => {
       const nowMs = clock.monotonicMs();
@@ -207,7 +209,7 @@ async function makeRoom(
     ROOM_LIMIT_MS,
     signal,
   );
-  loop.setWantedFree([]);
+  order[Symbol.dispose]();
   const afterBytes = free();
   const numbers = { wantedBytes: freeBytes, freeBytes: afterBytes, freeBeforeBytes: beforeBytes };
   const enough = freeBytes === null || (afterBytes ?? 0) >= wantedBytes;
@@ -225,7 +227,7 @@ async function restore(context: CommandContext, signal: AbortSignal): Promise<Re
   const refused: string[] = [];
   for (const id of wanted) {
     const view = loop.models.get(id);
-    const done = view === null ? null : await loadModel(context, view, false, signal);
+    const done = view === null ? null : await loadModel(context, view, false, signal, { makeRoom: false });
     if (done?.ok === true) back.push(id);
     else refused.push(done === null ? `${id} (its backend is away)` : `${id} (${done.error.message})`);
   }

@@ -3,9 +3,13 @@ import type { ModelView } from './model-view.ts';
 
 /**
  * The model a person or a program means: `backend/model`, or a bare name or alias that only one
- * backend has. Errors: unknown_model with what there is, or with the candidates.
+ * backend has. `down` names the backends that do not answer now. Errors: unknown_model with what there is, or with the candidates.
  */
-export function findModel(views: readonly ModelView[], wanted: string): Result<ModelView> {
+export function findModel(
+  views: readonly ModelView[],
+  wanted: string,
+  down: readonly string[] = [],
+): Result<ModelView> {
   const exact = views.find((view) => view.id === wanted);
   if (exact !== undefined) return ok(exact);
   const named = views.filter(
@@ -21,12 +25,14 @@ export function findModel(views: readonly ModelView[], wanted: string): Result<M
         'or',
       )}.`,
     );
+  const away =
+    down.length === 0 ? '' : ` ${list(down, 'and')} ${down.length === 1 ? 'does' : 'do'} not answer now.`;
   const known = views.slice(0, 8).map((view) => view.id);
   return fail(
     'unknown_model',
     known.length === 0
-      ? `There is no model ${wanted}: no backend answers. \`landlord status\` says which are watched.`
-      : `There is no model ${wanted}. There ${views.length === 1 ? 'is' : 'are'} ${list(known, 'and')}${views.length > known.length ? ` and ${views.length - known.length} more` : ''}.`,
+      ? `There is no model ${wanted}: no backend answers.${away} \`landlord status\` says which are watched.`
+      : `There is no model ${wanted}. There ${views.length === 1 ? 'is' : 'are'} ${list(known, 'and')}${views.length > known.length ? ` and ${views.length - known.length} more` : ''}.${away}`,
   );
 }
 

@@ -1,9 +1,7 @@
 import { fail, type LandlordError, ok, type Result } from '../../../shared/errors.ts';
-import { formatBytes, formatDuration } from '../../../shared/format.ts';
-import type { Outcome } from '../actuators/operation.ts';
+import { formatDuration } from '../../../shared/format.ts';
 import type { Clock } from '../clock.ts';
 import type { ControlLoop } from '../control-loop.ts';
-import { planRoom } from '../guards/candidates.ts';
 import type { Denial } from '../ledger/booking.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { CommandDone } from '../runtime-api.ts';
@@ -12,6 +10,7 @@ import type { Fleet } from './fleet.ts';
 import type { Journal } from './journal.ts';
 import type { LoadWatch } from './load-watch.ts';
 import { holdsMemory, type ModelView } from './model-view.ts';
+import { makeRoomFor, type RoomWish, whoStays } from './room.ts';
 
 export interface CommandContext {
   readonly loop: ControlLoop;
@@ -28,9 +27,13 @@ export interface CommandContext {
 const LOAD_LIMIT_MS = 600_000;
 /** From our request until the backend says that it loads. */
 const BEGIN_LIMIT_MS = 15_000;
-const ROOM_LIMIT_MS = 60_000;
 /** A few readings: what a load before this one took is then told once, not twice. */
 const SETTLE_LIMIT_MS = 3_000;
+
+export interface LoadOptions {
+  /** Idle models may leave for it; false: it gets in only where there is room already. */
+  readonly makeRoom: boolean;
+}
 
 /** One load a model at a time: a second wish waits for the first one's outcome (peers: parallel first requests load duplicates). */
 export function loadModel(
@@ -38,10 +41,13 @@ export function loadModel(
   view: ModelView,
   force: boolean,
   signal: AbortSignal,
+  options: LoadOptions = { makeRoom: true },
 ): Promise<Result<CommandDone>> {
   const running = context.inFlight.get(view.id);
   if (running !== undefined) return running;
-  const load = loadOnce(context, view, force, signal).finally(() => context.inFlight.delete(view.id));
+  const load = loadOnce(context, view, force, signal, options).finally(() =>
+    context.inFlight.delete(view.id),
+  );
   context.inFlight.set(view.id, load);
   return load;
 }
@@ -55,6 +61,7 @@ async function loadOnce(
   view: ModelView,
   force: boolean,
   signal: AbortSignal,
+  options: LoadOptions,
 ): Promise<Result<CommandDone>> {
   const { loop, fleet, loads, clock } = context;
   const backend = fleet.get(view.backend);
@@ -64,14 +71,20 @@ async function loadOnce(
       message: `${view.id} is ${view.status === 'sleeping' ? 'there already, asleep; it wakes with its next request' : 'loaded already'}.`,
       models: [view.id],
     });
+  const startedAtMs = clock.monotonicMs();
   if (view.status !== 'loading') {
+    if (loop.orders.draining)
+      return fail(
+        'draining',
+        `Everything is being drained, so ${view.id} was not loaded; ask again when that has ended.`,
+      );
     if (loop.wishes.sleep !== null && view.big && !force)
       return fail(
         'big_models_asleep',
         `Big models are asleep${loop.wishes.sleep.untilMs === null ? ' until woken' : ` until ${new Date(loop.wishes.sleep.untilMs).toLocaleTimeString()}`}, so ${view.id} was not loaded. \`landlord wake\` ends that.`,
       );
     await loads.predict(view, loop.models);
-    const booked = await book(context, loop.models.get(view.id) ?? view, force);
+    const booked = await book(context, loop.models.get(view.id) ?? view, force, options);
     if (!booked.ok) return booked;
     const asked = await backend.load(view.observed.name, signal);
     if (!asked.ok) {
@@ -87,7 +100,6 @@ async function loadOnce(
     }
     await backend.refresh();
   }
-  const startedAtMs = clock.monotonicMs();
   const status = (): string => loop.models.get(view.id)?.status ?? 'unloaded';
   const began = await loop.until(() => status() !== 'unloaded', BEGIN_LIMIT_MS, signal);
   if (began) await loop.until(() => status() !== 'loading', LOAD_LIMIT_MS, signal);
@@ -124,7 +136,12 @@ function release(context: CommandContext, modelId: string): void {
 }
 
 /** One booking, after room was made where idle models can make it. */
-async function book(context: CommandContext, view: ModelView, force: boolean): Promise<Result<void>> {
+async function book(
+  context: CommandContext,
+  view: ModelView,
+  force: boolean,
+  options: LoadOptions,
+): Promise<Result<void>> {
   const { loop, ledger, clock } = context;
   if (view.deviceId === null)
     return force
@@ -153,9 +170,10 @@ async function book(context: CommandContext, view: ModelView, force: boolean): P
     first = reserve(force);
   }
   if (first.ok) return first;
-  const roomMade = await makeRoomFor(context, view, first.error);
+  const wish = { deviceId: view.deviceId, name: view.id, modelId: view.id };
+  const roomMade = options.makeRoom && (await makeRoomFor(loop, { ...wish, denial: first.error }));
   const second = roomMade ? reserve(false) : first;
-  return second.ok ? second : deny(context, view, second.error);
+  return second.ok ? second : deny(context, { ...wish, denial: second.error }, view);
 }
 
 function isSoleBig(loop: ControlLoop, view: ModelView): boolean {
@@ -167,85 +185,12 @@ function isSoleBig(loop: ControlLoop, view: ModelView): boolean {
     );
 }
 
-/** Unloads idle models that the guards may touch until `denial` would no longer hold; false when they can't give enough. */
-async function makeRoomFor(context: CommandContext, view: ModelView, denial: Denial): Promise<boolean> {
-  const { loop } = context;
-  const plan = roomPlan(loop, view, denial);
-  if (plan === null || !plan.enough || plan.models.length === 0) return false;
-  const left: Promise<boolean>[] = [];
-  for (const model of plan.models) {
-    left.push(leaves(loop, model.id));
-    loop.executor.unload({
-      modelId: model.id,
-      cause: 'make_room',
-      requireIdle: true,
-      reason: `Unloading ${model.id}: ${view.id} was asked for and needs ${formatBytes(denial.requestedBytes)}, ${formatBytes(denial.freeBytes)} is free.`,
-      numbers: {
-        requestedBytes: denial.requestedBytes,
-        freeBytes: denial.freeBytes,
-        floorBytes: denial.floorBytes,
-      },
-      forModelId: view.id,
-    });
-  }
-  return (await Promise.all(left)).every(Boolean);
-}
-
-function roomPlan(loop: ControlLoop, view: ModelView, denial: Denial): ReturnType<typeof planRoom> | null {
-  const { world } = loop;
-  const device = world?.devices.find((one) => one.id === view.deviceId);
-  if (world === null || device === undefined || !device.fresh || denial.shortBytes === null) return null;
-  return planRoom(
-    { world, memory: loop.memory, leaving: new Set(), mayTouch: (model) => model.guarded === 'on' },
-    device,
-    denial.shortBytes,
-  );
-}
-
-/** True when the model's present unload ends with its memory back. */
-export function leaves(loop: ControlLoop, modelId: string): Promise<boolean> {
-  return outcomeOf(loop, modelId, ROOM_LIMIT_MS).then((outcome) => outcome?.type === 'left');
-}
-
-/** The outcome that ends a model's present unload; null when none came within the limit. */
-export function outcomeOf(loop: ControlLoop, modelId: string, limitMs: number): Promise<Outcome | null> {
-  return new Promise((resolve) => {
-    const done = (outcome: Outcome | null): void => {
-      clearTimeout(timer);
-      undo();
-      resolve(outcome);
-    };
-    const timer = setTimeout(() => done(null), limitMs);
-    const undo = loop.onOutcome((outcome) => {
-      if (
-        outcome.operation.modelId !== modelId ||
-        outcome.type === 'stuck' ||
-        outcome.type === 'signal_refused'
-      )
-        return;
-      done(outcome);
-    });
-  });
-}
-
 /** Rule 4: the denial with its numbers, and what would have to go. */
-function deny(context: CommandContext, view: ModelView, denial: Denial): Result<never> {
-  const plan = roomPlan(context.loop, view, denial);
-  const busy = context.loop.models
-    .views()
-    .filter(
-      (other) =>
-        other.deviceId === view.deviceId && other.status === 'loaded' && other.observed.busy !== false,
-    );
-  const advice =
-    plan?.enough === true
-      ? ` ${plan.models.map((model) => model.id).join(' and ')} would have to go first.`
-      : busy.length > 0
-        ? ` ${busy.map((other) => other.id).join(' and ')} ${busy.length === 1 ? 'is' : 'are'} in use.`
-        : '';
+function deny(context: CommandContext, wish: RoomWish, view: ModelView): Result<never> {
+  const { denial } = wish;
   const error: LandlordError = {
     code: 'vram_denied',
-    message: denial.message + advice,
+    message: denial.message + whoStays(context.loop, wish),
     numbers: {
       capBytes: denial.capBytes,
       bookedBytes: denial.bookedBytes,

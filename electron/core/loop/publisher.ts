@@ -58,6 +58,11 @@ export class Publisher {
     const iso = isoClock(epochMs, nowMs);
     const { settings, wishes, world } = loop;
     const guardModels = new Map(world?.models.map((model) => [model.id, model]));
+    const backends = fleet
+      .list()
+      .map(({ setting, snapshot }) =>
+        backendState(snapshot, guardsFor(setting, settings, wishes.guards), setting.found, iso),
+      );
     return landlordState({
       revision: this.#revision,
       at: new Date(epochMs).toISOString(),
@@ -74,11 +79,7 @@ export class Publisher {
         const guard = guardModels.get(view.id);
         return modelState(view, guard === undefined || world === null ? null : leavesAt(guard, world), iso);
       }),
-      backends: fleet
-        .list()
-        .map(({ setting, snapshot }) =>
-          backendState(snapshot, guardsFor(setting, settings, wishes.guards), setting.found, iso),
-        ),
+      backends,
       asleep:
         wishes.sleep === null
           ? null
@@ -86,7 +87,7 @@ export class Publisher {
               since: new Date(wishes.sleep.sinceMs).toISOString(),
               until: wishes.sleep.untilMs === null ? null : new Date(wishes.sleep.untilMs).toISOString(),
             },
-      policy: policyState(settings, wishes.guards),
+      policy: policyState(settings, wishes.guards, backends),
       notices: this.#options.notices(),
       restorable: wishes.restorable,
     });

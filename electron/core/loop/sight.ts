@@ -22,6 +22,14 @@ export class Sight {
   #troubles: readonly SamplerTrouble[] = [];
   #seen = false;
 
+  /** Other devices are to be read from now on. */
+  forget(): void {
+    this.#seen = false;
+    this.#devices = [];
+    this.#troubles = [];
+    this.#history.clear();
+  }
+
   take(set: SampleSet): void {
     this.#seen = true;
     this.#devices = set.devices;

@@ -107,10 +107,19 @@ export function backendState(
   };
 }
 
-export function policyState(settings: Settings, override: GuardsOverride | null): PolicyState {
+/** `backends`: how each is really guarded; with none guarded the headline is that they are only watched. */
+export function policyState(
+  settings: Settings,
+  override: GuardsOverride | null,
+  backends: readonly Pick<BackendState, 'guards'>[],
+): PolicyState {
+  const onlyWatched = backends.length > 0 && backends.every((backend) => backend.guards === 'observe');
   const pausedUntilMs = override?.pausedUntilMs ?? null;
   return {
-    guards: pausedUntilMs === null ? (override?.mode ?? settings.guards ?? 'on') : 'paused',
+    guards:
+      pausedUntilMs === null
+        ? (override?.mode ?? settings.guards ?? (onlyWatched ? 'observe' : 'on'))
+        : 'paused',
     guardsPausedUntil: pausedUntilMs === null ? null : new Date(pausedUntilMs).toISOString(),
     floor: settings.floor.keep === 'auto' ? 'auto' : sizeText(settings.floor.keep, '12.5 %, at most 4 GB'),
     cap: sizeText(settings.cap, '90 %'),

@@ -19,6 +19,11 @@ export interface DeviceLookInput {
 export class DeviceTeller {
   readonly #told = new Map<string, ToldDevice>();
 
+  /** Other devices are looked at from now on; those of before are no news. */
+  forget(): void {
+    this.#told.clear();
+  }
+
   /** `changing`: a device's state has just begun to differ from what was told, so a closer look is worth it. */
   look(input: DeviceLookInput): { readonly events: readonly NewEvent[]; readonly changing: boolean } {
     const { sight, ledger, tenants, nowMs } = input;

@@ -1,6 +1,6 @@
 import type { TenantState } from '../../../shared/state.ts';
 import type { EventStore } from '../events/event-store.ts';
-import { attribute } from '../ledger/attribution.ts';
+import { attribute, type ProcessRef } from '../ledger/attribution.ts';
 import { type GrowthMemory, growthSentence, look, mostGrown, noGrowth } from '../ledger/growth.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { holdsMemory, type ModelView } from './model-view.ts';
@@ -15,7 +15,13 @@ const SERVERS = /^(llama|ollama)/;
 export class TenantBook {
   #tenants: readonly TenantState[] = [];
   readonly #growth = new Map<string, GrowthMemory>();
+  readonly #holders: () => ReadonlyMap<string, readonly ProcessRef[]>;
   #lookedAtMs = 0;
+
+  /** `holders`: the processes of agents and jobs, by the id of their line in the ledger. */
+  constructor(holders: () => ReadonlyMap<string, readonly ProcessRef[]> = () => new Map()) {
+    this.#holders = holders;
+  }
 
   look(sight: Sight, views: readonly ModelView[], ledger: Ledger, nowMs: number): void {
     const processes = sight.processes(nowMs);
@@ -39,8 +45,10 @@ export class TenantBook {
         predictedBytes: view.predictedBytes,
         measuredBytes: view.measuredBytes,
       }));
+    const holders = this.#holders();
     this.#tenants = sight.devices().flatMap((sample) => {
-      const tenants = attribute({ sample, processes, models, bookings: ledger.bookedOn(sample.id) });
+      const bookings = ledger.bookedOn(sample.id);
+      const tenants = attribute({ sample, processes, models, bookings, holders });
       // Before processes were read once, everybody would seem to have come from nothing.
       if (!named) return tenants;
       this.#growth.set(

@@ -38,5 +38,8 @@ describe('the model a person means', () => {
     const none = findModel([], 'nope');
     if (none.ok) throw new Error('found');
     expect(none.error.message).toContain('no backend answers');
+    const down = findModel([], 'nope', ['router']);
+    if (down.ok) throw new Error('found');
+    expect(down.error.message).toContain('router does not answer now');
   });
 });

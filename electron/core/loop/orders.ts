@@ -1,0 +1,42 @@
+import type { GuardWorld } from '../guards/world.ts';
+
+type Order = 'drain' | GuardWorld['wantedFree'][number];
+
+/** What people have ordered and still wait for. Each order stands until whoever gave it disposes of it. */
+export class Orders {
+  readonly #standing = new Set<{ readonly order: Order }>();
+  readonly #changed: () => void;
+
+  constructor(changed: () => void) {
+    this.#changed = changed;
+  }
+
+  /** So much free memory on a device. */
+  wantFree(deviceId: string, freeBytes: number): Disposable {
+    return this.#stand({ deviceId, freeBytes });
+  }
+
+  /** Everything is to leave, pinned or not. */
+  drain(): Disposable {
+    return this.#stand('drain');
+  }
+
+  get draining(): boolean {
+    return [...this.#standing].some(({ order }) => order === 'drain');
+  }
+
+  get wantedFree(): GuardWorld['wantedFree'] {
+    return [...this.#standing].flatMap(({ order }) => (order === 'drain' ? [] : [order]));
+  }
+
+  #stand(order: Order): Disposable {
+    const entry = { order };
+    this.#standing.add(entry);
+    this.#changed();
+    return {
+      [Symbol.dispose]: () => {
+        if (this.#standing.delete(entry)) this.#changed();
+      },
+    };
+  }
+}

@@ -1,0 +1,107 @@
+import { formatBytes } from '../../../shared/format.ts';
+import type { Outcome } from '../actuators/operation.ts';
+import type { ControlLoop } from '../control-loop.ts';
+import { planRoom } from '../guards/candidates.ts';
+import type { Denial } from '../ledger/booking.ts';
+
+/** Who asks for room on which device, and what stands in the way. */
+export interface RoomWish {
+  readonly deviceId: string;
+  /** As a person knows it: `router/qwen-27b`, a job's name. */
+  readonly name: string;
+  /** The model it is for; null: a job. */
+  readonly modelId: string | null;
+  readonly denial: Denial;
+}
+
+const ROOM_LIMIT_MS = 60_000;
+
+/**
+ * Who would leave for it: batch-only and idle models that the guards may touch, big ones first. The
+ * residents on the allow-list stay: only the hard floor moves them (rule 9), never another load.
+ */
+export function roomPlan(loop: ControlLoop, wish: RoomWish): ReturnType<typeof planRoom> | null {
+  const { world } = loop;
+  const device = world?.devices.find((one) => one.id === wish.deviceId);
+  if (world === null || device === undefined || !device.fresh || wish.denial.shortBytes === null) return null;
+  return planRoom(
+    { world, memory: loop.memory, leaving: new Set(), mayTouch: (model) => model.guarded === 'on' },
+    device,
+    wish.denial.shortBytes,
+    { smalls: false },
+  );
+}
+
+/** Unloads idle models until `denial` would no longer hold; false when they can't give enough, or turn out busy. */
+export async function makeRoomFor(loop: ControlLoop, wish: RoomWish): Promise<boolean> {
+  const plan = roomPlan(loop, wish);
+  if (plan === null || !plan.enough || plan.models.length === 0) return false;
+  const { requestedBytes, freeBytes, floorBytes } = wish.denial;
+  const left = plan.models.map((model) => {
+    const leaving = leaves(loop, model.id);
+    loop.executor.unload({
+      modelId: model.id,
+      cause: 'make_room',
+      requireIdle: true,
+      reason: `Unloading ${model.id}: ${wish.name} was asked for and needs ${formatBytes(requestedBytes)}, ${formatBytes(freeBytes)} is free and ${formatBytes(floorBytes)} of it is kept for the desktop.`,
+      numbers: { requestedBytes, freeBytes, floorBytes },
+      forModelId: wish.modelId,
+    });
+    return leaving;
+  });
+  return (await Promise.all(left)).every(Boolean);
+}
+
+/** What stands in the way of room, in words: who would have to go, and why each stays. */
+export function whoStays(loop: ControlLoop, wish: RoomWish): string {
+  const plan = roomPlan(loop, wish);
+  if (plan?.enough === true && plan.models.length > 0)
+    return ` ${list(plan.models.map((model) => model.id))} would have to go first.`;
+  const there = loop.models
+    .views()
+    .filter((view) => view.deviceId === wish.deviceId && view.status === 'loaded');
+  const groups = [
+    [there.filter((view) => view.pinned), 'pinned'],
+    [there.filter((view) => !view.pinned && view.observed.busy === true), 'in use'],
+    [there.filter((view) => !view.pinned && view.observed.busy === null), 'not known to be idle'],
+    [there.filter((view) => !view.pinned && view.observed.busy === false && view.small), 'resident'],
+    [
+      there.filter(
+        (view) => !view.pinned && view.observed.busy === false && !view.small && view.guarded === 'observe',
+      ),
+      'only watched',
+    ],
+  ] as const;
+  return groups
+    .filter(([views]) => views.length > 0)
+    .map(
+      ([views, why]) => ` ${list(views.map((view) => view.id))} ${views.length === 1 ? 'is' : 'are'} ${why}.`,
+    )
+    .join('');
+}
+
+function list(words: readonly string[]): string {
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
+}
+
+/** True when the model's present unload ends with its memory back. */
+async function leaves(loop: ControlLoop, modelId: string): Promise<boolean> {
+  return (await outcomeOf(loop, modelId, ROOM_LIMIT_MS))?.type === 'left';
+}
+
+/** The outcome that ends a model's present unload; null when none came within the limit. */
+export function outcomeOf(loop: ControlLoop, modelId: string, limitMs: number): Promise<Outcome | null> {
+  return new Promise((resolve) => {
+    const done = (outcome: Outcome | null): void => {
+      clearTimeout(timer);
+      undo();
+      resolve(outcome);
+    };
+    const timer = setTimeout(() => done(null), limitMs);
+    const undo = loop.onOutcome((outcome) => {
+      const { type, operation } = outcome;
+      if (operation.modelId !== modelId || type === 'stuck' || type === 'signal_refused') return;
+      done(outcome);
+    });
+  });
+}
