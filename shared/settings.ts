@@ -19,8 +19,21 @@ export interface FloorSettings {
 }
 
 export type DeviceSetting =
-  | { readonly kind: 'amdgpu'; readonly path: string; readonly floor?: FloorSettings }
-  | { readonly kind: 'nvidia'; readonly smi?: string; readonly floor?: FloorSettings }
+  | {
+      readonly kind: 'amdgpu';
+      /** Left out: every card of this kind that no other entry names. */
+      readonly path?: string;
+      /** What its memory is, where the machine's own signs are wrong; left out: they decide. */
+      readonly memory?: 'discrete' | 'unified';
+      readonly floor?: FloorSettings;
+    }
+  | {
+      readonly kind: 'nvidia';
+      readonly smi?: string;
+      /** As for amdgpu; it holds for every NVIDIA card. */
+      readonly memory?: 'discrete' | 'unified';
+      readonly floor?: FloorSettings;
+    }
   | { readonly kind: 'system'; readonly floor?: FloorSettings }
   /** The demo's card and the tests': a JSON file that holds total, used and GTT bytes. */
   | { readonly kind: 'simulated'; readonly path: string; readonly floor?: FloorSettings };

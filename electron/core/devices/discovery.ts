@@ -2,7 +2,7 @@ import type { DeviceKind } from '../../../shared/state.ts';
 import { type CardSysfs, memoryKindSignals, parseAmdSysfs } from './amdgpu-sysfs.ts';
 import { decideMemoryKind } from './apu.ts';
 import { drivesDisplay, readConnectors } from './display.ts';
-import { readKfdNodes } from './kfd.ts';
+import { type KfdNode, readKfdNodes } from './kfd.ts';
 import { isTegraHost } from './nvidia-memory.ts';
 import { cardName } from './pci-names.ts';
 import { parsePciAddress } from './quantity.ts';
@@ -27,9 +27,7 @@ export function discoverCards(tree: SysTree, overrides: MemoryOverrides = {}): r
     if (!/^card\d+$/.test(entry)) continue;
     const path = `${DRM}/${entry}`;
     const card = parseAmdSysfs(quietly(tree), path);
-    const sharesNodeWithCpu =
-      kfd.find((node) => node.pciAddress === card.pciAddress)?.sharesNodeWithCpu ?? null;
-    const facts = factsOf(tree, path, card, sharesNodeWithCpu, overrides);
+    const facts = factsOf(tree, path, card, sharesNodeWithCpu(kfd, card), overrides);
     if (facts !== null) cards.set(facts.id, facts);
   }
   // NVIDIA's driver has card nodes only with modesetting; the PCI bus lists its cards always.
@@ -44,10 +42,17 @@ export function discoverCards(tree: SysTree, overrides: MemoryOverrides = {}): r
   return [...cards.values()].sort((a, b) => a.id.localeCompare(b.id));
 }
 
-/** One card at a path the settings name; null when there is no usable card. */
+/** One card at a path the settings name (`/sys/class/drm/card1[/device]`, `/sys/bus/pci/devices/…`); null when there is no usable card. */
 export function discoverAt(tree: SysTree, path: string, overrides: MemoryOverrides = {}): CardFacts | null {
-  const cardPath = path.replace(/\/device\/?$/, '');
-  return factsOf(tree, cardPath, parseAmdSysfs(quietly(tree), cardPath), null, overrides);
+  const onBus = parsePciAddress(/^\/sys\/bus\/pci\/devices\/([^/]+)\/?$/.exec(path)?.[1]);
+  if (onBus !== null) return discoverCards(tree, overrides).find((card) => card.pciAddress === onBus) ?? null;
+  const cardPath = path.replace(/\/$/, '').replace(/\/device$/, '');
+  const card = parseAmdSysfs(quietly(tree), cardPath);
+  return factsOf(tree, cardPath, card, sharesNodeWithCpu(readKfdNodes(tree), card), overrides);
+}
+
+function sharesNodeWithCpu(nodes: readonly KfdNode[], card: CardSysfs): boolean | null {
+  return nodes.find((node) => node.pciAddress === card.pciAddress)?.sharesNodeWithCpu ?? null;
 }
 
 /** A tree that never answers the files whose reading would wake a card or restart its sleep timer. */
@@ -59,7 +64,7 @@ function factsOf(
   tree: SysTree,
   path: string,
   card: CardSysfs,
-  sharesNodeWithCpu: boolean | null,
+  sharesNode: boolean | null,
   overrides: MemoryOverrides,
 ): CardFacts | null {
   const { pciAddress } = card;
@@ -71,7 +76,7 @@ function factsOf(
   if (kind === 'amdgpu') {
     const signals = memoryKindSignals(card, {
       hasNorthBridgeRail: hasNorthBridgeRail(tree, path),
-      sharesNodeWithCpu,
+      sharesNodeWithCpu: sharesNode,
     });
     const decided = decideMemoryKind(signals, overrides[id] ?? null);
     memory = decided.memory;

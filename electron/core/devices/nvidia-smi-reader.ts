@@ -50,13 +50,15 @@ export function runNvidiaSmi(program: string): Promise<SmiRun> {
 /**
  * All NVIDIA cards through nvidia-smi's XML, which lists desktop programs too. A failure is never
  * final: at boot the program may start before the driver, so it is run again with growing gaps.
- * Between runs the last reading stands with its own time.
+ * Between runs the last reading stands with its own time. `setting` is what the settings say of the
+ * memory of cards that only the driver lists; those in `cards` carry their own.
  */
 export function nvidiaSmiReader(
   tree: SysTree,
   cards: readonly CardFacts[],
   run: () => Promise<SmiRun>,
   processes: ProcessNames,
+  setting: 'discrete' | 'unified' | null = null,
 ): DeviceReader {
   let last: Reading = { devices: [], processes: [], troubles: [] };
   let running = false;
@@ -82,7 +84,7 @@ export function nvidiaSmiReader(
     const readings = report.gpus.map((gpu) =>
       readCard(
         tree,
-        known.find((entry) => entry.pciAddress === gpu.pciAddress) ?? unlistedCard(gpu),
+        known.find((entry) => entry.pciAddress === gpu.pciAddress) ?? unlistedCard(gpu, setting),
         gpu,
         atMs,
       ),
@@ -160,14 +162,15 @@ function readCard(
 }
 
 /** A card that only the driver lists: WSL and containers show no PCI tree. */
-function unlistedCard(gpu: NvidiaGpu): CardFacts {
+function unlistedCard(gpu: NvidiaGpu, setting: 'discrete' | 'unified' | null): CardFacts {
   return {
     id: gpu.pciAddress === null ? `nvidia:${gpu.index ?? 0}` : `pci:${gpu.pciAddress}`,
     kind: 'nvidia',
     name: gpu.name ?? 'NVIDIA GPU',
     pciAddress: gpu.pciAddress ?? '',
     path: '',
-    memory: 'discrete',
+    memory: setting ?? 'discrete',
+    ...(setting === null ? {} : { memorySetting: setting }),
     drivesDisplay: gpu.displayActive,
     maySuspend: false,
     notes: [],

@@ -1,5 +1,6 @@
 import { amdgpuReader } from './amdgpu-reader.ts';
-import { discoverAt, discoverCards, tegraModel } from './discovery.ts';
+import { chooseCards } from './chosen-cards.ts';
+import { tegraModel } from './discovery.ts';
 import { drmReader } from './drm-reader.ts';
 import { nvidiaSmiReader, runNvidiaSmi } from './nvidia-smi-reader.ts';
 import { loadNvml } from './nvml-binding.ts';
@@ -71,7 +72,7 @@ export function samplerCore(parts: CoreParts, config: SamplerConfig): SamplerCor
 
   const rediscover = (nowMs: number): void => {
     discoverAtMs = nowMs + REDISCOVER_MS;
-    const found = findCards(tree, config);
+    const found = chooseCards(tree, config.devices, config.memory);
     askNames(found);
     const missing = [...cards, ...lost].filter((card) => !found.some((entry) => entry.id === card.id));
     lost = missing.filter((card, at) => missing.findIndex((entry) => entry.id === card.id) === at);
@@ -166,12 +167,18 @@ export function samplerCore(parts: CoreParts, config: SamplerConfig): SamplerCor
           : [drmReader(shared.tree, card, usedBy, period)],
     );
     const nvidia = found.filter((card) => card.kind === 'nvidia');
-    const smi = settings.devices?.find((entry) => entry.kind === 'nvidia')?.smi ?? 'nvidia-smi';
+    const asked = settings.devices?.find((entry) => entry.kind === 'nvidia') ?? null;
+    const smi = asked?.smi ?? 'nvidia-smi';
     // WSL shows the card only through its paravirtual device; nvidia-smi lists it.
     const hidden = nvidia.length === 0 && settings.devices === null && shared.tree.exists('/dev/dxg');
-    const asked = settings.devices?.some((entry) => entry.kind === 'nvidia') ?? false;
-    if (nvidia.length > 0 || hidden || asked) {
-      const fallback = nvidiaSmiReader(shared.tree, nvidia, () => runNvidiaSmi(smi), names);
+    if (nvidia.length > 0 || hidden || asked !== null) {
+      const fallback = nvidiaSmiReader(
+        shared.tree,
+        nvidia,
+        () => runNvidiaSmi(smi),
+        names,
+        asked?.memory ?? null,
+      );
       built.push(
         nvidia.length > 0 ? nvmlReader(shared.tree, nvidia, loadNvml, fallback, names, period) : fallback,
       );
@@ -185,17 +192,6 @@ export function samplerCore(parts: CoreParts, config: SamplerConfig): SamplerCor
     });
     return built;
   }
-}
-
-function findCards(tree: SysTree, config: SamplerConfig): readonly CardFacts[] {
-  if (config.devices === null) return discoverCards(tree, config.memory);
-  const wanted = config.devices;
-  const found = wanted.flatMap((entry) => {
-    const card = entry.kind === 'amdgpu' ? discoverAt(tree, entry.path, config.memory) : null;
-    return card === null ? [] : [card];
-  });
-  if (!wanted.some((entry) => entry.kind === 'nvidia')) return found;
-  return [...found, ...discoverCards(tree, config.memory).filter((card) => card.kind === 'nvidia')];
 }
 
 function plainSystem(tree: SysTree, periodMs: number): DeviceReader {

@@ -62,16 +62,33 @@ const floor = z
 
 const models = listOf(namePattern, '[qwen-27b, /vision/]');
 const deviceFloor = floor.nullish();
+const deviceMemory = oneOf(['unified', 'discrete']).nullish().meta({
+  description:
+    "unified: the card shares the system's memory (APU, Jetson, DGX Spark). discrete: it has its own. Not set: told by the machine.",
+});
 
 const device = z.discriminatedUnion(
   'kind',
   [
     mapping(
-      { kind: z.literal('amdgpu'), path: absolutePath('/sys/class/drm/card1/device'), floor: deviceFloor },
+      {
+        kind: z.literal('amdgpu'),
+        path: absolutePath('/sys/class/drm/card1/device').nullish().meta({
+          description:
+            'Under /sys/class/drm, or /sys/bus/pci/devices where card numbers shift. Not set: every card of this kind that no other entry names.',
+        }),
+        memory: deviceMemory,
+        floor: deviceFloor,
+      },
       'a device',
     ),
     mapping(
-      { kind: z.literal('nvidia'), smi: text('a program', 'nvidia-smi').nullish(), floor: deviceFloor },
+      {
+        kind: z.literal('nvidia'),
+        smi: text('a program', 'nvidia-smi').nullish(),
+        memory: deviceMemory,
+        floor: deviceFloor,
+      },
       'a device',
     ),
     mapping({ kind: z.literal('system'), floor: deviceFloor }, 'a device'),

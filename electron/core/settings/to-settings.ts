@@ -48,15 +48,30 @@ function toDevice(device: ParsedDevice, home: string | null): DeviceSetting {
   const floor = device.floor === undefined || device.floor === null ? {} : { floor: device.floor };
   switch (device.kind) {
     case 'amdgpu':
+      return {
+        kind: 'amdgpu',
+        ...(typeof device.path === 'string' ? { path: expandHome(device.path, home) } : {}),
+        ...memoryOf(device),
+        ...floor,
+      };
     case 'simulated':
-      return { kind: device.kind, path: expandHome(device.path, home), ...floor };
+      return { kind: 'simulated', path: expandHome(device.path, home), ...floor };
     case 'nvidia':
-      return typeof device.smi === 'string'
-        ? { kind: 'nvidia', smi: expandHome(device.smi, home), ...floor }
-        : { kind: 'nvidia', ...floor };
+      return {
+        kind: 'nvidia',
+        ...(typeof device.smi === 'string' ? { smi: expandHome(device.smi, home) } : {}),
+        ...memoryOf(device),
+        ...floor,
+      };
     case 'system':
       return { kind: 'system', ...floor };
   }
+}
+
+function memoryOf(device: { readonly memory?: 'discrete' | 'unified' | null | undefined }): {
+  readonly memory?: 'discrete' | 'unified';
+} {
+  return typeof device.memory === 'string' ? { memory: device.memory } : {};
 }
 
 function toBackend(backend: ParsedBackend, home: string | null): BackendSetting {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { chooseCards } from '../../../electron/core/devices/chosen-cards.ts';
 import { processScanner } from '../../../electron/core/devices/process-scan.ts';
 import type { Reading } from '../../../electron/core/devices/reader.ts';
 import { samplerCore } from '../../../electron/core/devices/sampler-core.ts';
@@ -199,6 +200,43 @@ describe('the sampler', () => {
     const devices = [{ kind: 'simulated', path: '/sim.json' }] as const;
     const set = await coreOver(files, {}, { ...AUTO, devices }).core.tick(0);
     expect(set.devices[0]?.name).toMatch(/^Very long name .{10,44}…$/);
+  });
+
+  it('a setting says what a card’s memory is, with its path or without', async () => {
+    const files = amdFiles();
+    const kindOf = async (
+      devices: SamplerConfig['devices'],
+    ): Promise<readonly (string | number | null)[]> => {
+      const set = await coreOver(files, {}, { ...AUTO, devices }).core.tick(0);
+      return set.devices.flatMap(({ memory, hostAvailableBytes }) => [memory, hostAvailableBytes]);
+    };
+    const path = '/sys/class/drm/card0/device';
+    expect(await kindOf([{ kind: 'amdgpu', path }])).toEqual(['discrete', null]);
+    expect(await kindOf([{ kind: 'amdgpu', path, memory: 'unified' }])).toEqual(['unified', 1536000]);
+    expect(await kindOf([{ kind: 'amdgpu', memory: 'unified' }])).toEqual(['unified', 1536000]);
+    expect(await kindOf([{ kind: 'amdgpu' }])).toEqual(['discrete', null]);
+    const bus = '/sys/bus/pci/devices/0000:2d:00.0';
+    expect(await kindOf([{ kind: 'amdgpu', path: bus, memory: 'unified' }])).toEqual(['unified', 1536000]);
+    // The entry with a path speaks for its card alone, wherever it stands.
+    expect(
+      await kindOf([
+        { kind: 'amdgpu', memory: 'unified' },
+        { kind: 'amdgpu', path },
+      ]),
+    ).toEqual(['discrete', null]);
+  });
+
+  it('a setting holds for NVIDIA cards too, and not for those of another kind', () => {
+    const tree = memoryTree({ ...amdFiles(), '/sys/bus/pci/drivers/nvidia/0000:01:00.0': '' });
+    const memoryOf = (devices: SamplerConfig['devices'], memory: SamplerConfig['memory'] = {}) =>
+      chooseCards(tree, devices, memory).map((card) => [card.id, card.memory, card.memorySetting]);
+    expect(memoryOf([{ kind: 'nvidia', memory: 'unified' }, { kind: 'amdgpu' }])).toEqual([
+      ['pci:0000:01:00.0', 'unified', 'unified'],
+      ['pci:0000:2d:00.0', 'discrete', undefined],
+    ]);
+    expect(memoryOf([{ kind: 'nvidia', memory: 'unified' }], { 'pci:0000:01:00.0': 'discrete' })).toEqual([
+      ['pci:0000:01:00.0', 'discrete', 'discrete'],
+    ]);
   });
 
   it('settings choose the devices', async () => {

@@ -129,6 +129,18 @@ describe('parseSettings', () => {
     },
   );
 
+  it('takes what a card’s memory is, with a path or for every card of a kind', () => {
+    const text =
+      'devices: [{ kind: amdgpu, memory: unified }, { kind: amdgpu, path: /c, memory: discrete }, { kind: nvidia, memory: unified }, { kind: nvidia, memory: }]';
+    expect(good(text).devices).toEqual([
+      { kind: 'amdgpu', memory: 'unified' },
+      { kind: 'amdgpu', path: '/c', memory: 'discrete' },
+      { kind: 'nvidia', memory: 'unified' },
+      { kind: 'nvidia' },
+    ]);
+    expect(jsonSchemaText()).toMatch(/"memory": \{[^}]*"unified"/);
+  });
+
   it.each([
     ['floor: auto', { keep: 'auto', hard: null, mode: 'free' }],
     ['floor: 0', { keep: { bytes: 0 }, hard: null, mode: 'free' }],
@@ -164,7 +176,13 @@ describe('parseSettings', () => {
     ['ttl: { a: 3 }', 'config.yaml:1:11: ttl.a: ', '3s'],
     ['footprints: { a: 18% }', 'config.yaml:1:18: footprints.a: ', 'a share is not understood here'],
     ['devices: [{ kind: amd }]', 'config.yaml:1:19: devices[0].kind: ', 'amdgpu'],
-    ['devices: [{ kind: amdgpu }]', 'config.yaml:1:11: devices[0].path: ', 'missing'],
+    ['devices: [{ kind: simulated }]', 'config.yaml:1:11: devices[0].path: ', 'missing'],
+    ['devices: [{ kind: amdgpu, memory: shared }]', 'config.yaml:1:35: devices[0].memory: ', 'unified'],
+    [
+      'devices: [{ kind: system, memory: unified }]',
+      'config.yaml:1:27: devices[0].memory: ',
+      'not a setting',
+    ],
     ['devices: [{ kind: system, path: /x }]', 'config.yaml:1:27: devices[0].path: ', 'not a setting'],
     ['devices: [{ kind: simulated, path: x.json }]', 'config.yaml:1:36: devices[0].path: ', 'begins with /'],
     ['backends: [{ kind: ollama }]', 'config.yaml:1:12: backends[0].name: ', 'missing'],
