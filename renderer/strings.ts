@@ -204,6 +204,8 @@ export const strings = {
       model_crashed: 'crashed',
       pinned: 'pinned',
       unpinned: 'unpinned',
+      reserved: 'booked by a job',
+      reservation_over: 'given back by a job',
       guards_changed: 'guards',
       lane_stuck: 'lane stuck',
       lane_bypassed: 'lane bypassed',

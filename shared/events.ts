@@ -30,6 +30,8 @@ export const EVENT_KINDS = [
   'model_crashed',
   'pinned',
   'unpinned',
+  'reserved',
+  'reservation_over',
   'guards_changed',
   'lane_stuck',
   'lane_bypassed',

@@ -94,7 +94,7 @@ export function ask(
   });
 }
 
-function readAnswer(status: number, body: Buffer, runtime: FoundRuntime): Result<unknown> {
+export function readAnswer(status: number, body: Buffer, runtime: FoundRuntime): Result<unknown> {
   let value: unknown;
   try {
     value = JSON.parse(body.toString('utf8'));
@@ -116,6 +116,16 @@ function refusalMessage(value: unknown): string | null {
   const { error } = value;
   if (typeof error !== 'object' || error === null || !('message' in error)) return null;
   return typeof error.message === 'string' ? error.message : null;
+}
+
+/** A JSON object; null for anything else. */
+export function parseObject(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null;
+  } catch {
+    return null;
+  }
 }
 
 function isState(value: unknown): value is LandlordState {

@@ -68,8 +68,54 @@ export interface RuntimeApi {
   command(command: Command, signal?: AbortSignal): Promise<Result<CommandDone>>;
 }
 
+/** A job that is no model and books the memory it will take at most. */
+export interface ReservationRequest {
+  /** Over 0. */
+  readonly bytes: number;
+  /** By id or name; null: the largest. */
+  readonly device: string | null;
+  /** As people know it; null: it has none. */
+  readonly name: string | null;
+  /** What this process and its descendants hold is the job's; null: unknown, so that nothing of it can be measured. */
+  readonly pid: number | null;
+}
+
+/** As `GET /api/reservations` lists it. */
+export interface Reservation {
+  readonly id: string;
+  readonly name: string;
+  readonly deviceId: string;
+  /** Booked. */
+  readonly bytes: number;
+  /** What its processes hold now; null: not known. */
+  readonly measuredBytes: number | null;
+  readonly pids: readonly number[];
+  /** ISO 8601. */
+  readonly since: string;
+}
+
+/** closed: by whoever holds it, or its death; ended: somebody else asked for it; stopping: the runtime ends. */
+export type ReservationEnd = 'closed' | 'ended' | 'stopping';
+
+export interface Reserved {
+  readonly reservation: Reservation;
+  /** Called once, whoever ends it. */
+  onOver(listener: (how: ReservationEnd) => void): void;
+  /** Gives it back at once; again is no error. Default `closed`. */
+  release(how?: ReservationEnd): void;
+}
+
 /** What the runtime itself offers beyond that, to those who serve it. */
 export interface HostApi extends RuntimeApi {
+  /**
+   * Books memory for a job, making idle models leave for it; held until it is released. Errors:
+   * `vram_denied` with the numbers, `unknown_device`, `bad_input`, `cancelled`.
+   */
+  reserve(request: ReservationRequest, signal: AbortSignal): Promise<Result<Reserved>>;
+  /** Oldest first. */
+  reservations(): readonly Reservation[];
+  /** Ends one that another holds; false: there is none of this id. */
+  endReservation(id: string): boolean;
   /** Takes what another process of ours saw into the log. */
   report(event: ReportedEvent): void;
 }

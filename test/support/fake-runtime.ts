@@ -4,8 +4,11 @@ import type {
   EventQuery,
   HostApi,
   ReportedEvent,
+  Reservation,
+  ReservationEnd,
+  ReservationRequest,
 } from '../../electron/core/runtime-api.ts';
-import { fail, ok, type Result } from '../../shared/errors.ts';
+import { fail, type LandlordError, ok, type Result } from '../../shared/errors.ts';
 import type { LandlordEvent, NewEvent } from '../../shared/events.ts';
 import { type LandlordState, type ModelState, STATE_SCHEMA } from '../../shared/state.ts';
 
@@ -17,6 +20,12 @@ export interface FakeRuntime extends HostApi {
   readonly commands: Command[];
   readonly queries: EventQuery[];
   readonly reported: ReportedEvent[];
+  /** What was asked for, in order. */
+  readonly reserveRequests: ReservationRequest[];
+  /** What `reserve` answers where it is not granted; null: it is. */
+  refuseReserve: (request: ReservationRequest, signal: AbortSignal) => Promise<LandlordError | null>;
+  /** Ends one as its holder, somebody else or the end of the runtime does. */
+  endAs(id: string, how: ReservationEnd): boolean;
   publish(change: Partial<LandlordState>): void;
   /** `at` is one of a row of made-up times unless it is given. */
   append(event: Partial<NewEvent> & { readonly at?: string }): LandlordEvent;
@@ -35,7 +44,43 @@ export function createFakeRuntime(initial: LandlordState = sampleState()): FakeR
   let nextId = 1;
   const stateListeners = new Set<(state: LandlordState) => void>();
   const eventListeners = new Set<(event: LandlordEvent) => void>();
+  const held = new Map<
+    string,
+    { readonly shown: Reservation; readonly over: ((how: ReservationEnd) => void)[] }
+  >();
+  const endAs = (id: string, how: ReservationEnd): boolean => {
+    const one = held.get(id);
+    held.delete(id);
+    for (const listener of one?.over ?? []) listener(how);
+    return one !== undefined;
+  };
   return {
+    reserveRequests: [],
+    refuseReserve: async () => null,
+    async reserve(request, signal) {
+      this.reserveRequests.push(request);
+      const refused = await this.refuseReserve(request, signal);
+      if (refused !== null) return { ok: false, error: refused };
+      const shown: Reservation = {
+        id: `job-${this.reserveRequests.length}`,
+        name: request.name ?? 'a job',
+        deviceId: request.device ?? 'pci:0000:03:00.0',
+        bytes: request.bytes,
+        measuredBytes: null,
+        pids: request.pid === null ? [] : [request.pid],
+        since: '2026-03-04T09:00:00.000Z',
+      };
+      const over: ((how: ReservationEnd) => void)[] = [];
+      held.set(shown.id, { shown, over });
+      return ok({
+        reservation: shown,
+        onOver: (listener: (how: ReservationEnd) => void) => void over.push(listener),
+        release: (how: ReservationEnd = 'closed') => void endAs(shown.id, how),
+      });
+    },
+    reservations: () => [...held.values()].map((one) => one.shown),
+    endReservation: (id) => endAs(id, 'ended'),
+    endAs,
     commands: [],
     queries: [],
     reported: [],

@@ -5,6 +5,8 @@ export interface SimulatedProgram {
   readonly name: string;
   readonly bytes: number;
   readonly type: 'C' | 'G' | 'C+G';
+  /** A real process that plays it; left out: none does. */
+  readonly pid?: number;
 }
 
 /** What a model takes on the simulated card once its real child process runs. */
@@ -181,7 +183,7 @@ export class SimulatedCard implements Disposable {
           .map(([child, bytes]) => ({ pid: child.pid, name: 'llama-server', bytes, type: 'C' })),
         ...[...this.#programs.values()].map((program, index) => ({
           // No process of this machine has such a pid (kernel.pid_max is 2^22 at most).
-          pid: 2 ** 22 + 1 + index,
+          pid: program.pid ?? 2 ** 22 + 1 + index,
           name: program.name,
           bytes: program.bytes,
           type: program.type,

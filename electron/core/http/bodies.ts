@@ -1,5 +1,5 @@
 import { fail, ok, type Result } from '../../../shared/errors.ts';
-import type { Command, ReportedEvent } from '../runtime-api.ts';
+import type { Command, ReportedEvent, ReservationRequest } from '../runtime-api.ts';
 import { parseBytes, parseDuration } from '../settings/units.ts';
 
 /**
@@ -106,6 +106,16 @@ export function makeRoomCommand(body: unknown): Result<Command> {
   return freeBytes.ok ? ok({ type: 'makeRoom', freeBytes: freeBytes.value, deviceId }) : freeBytes;
 }
 
+/** `bytes` must be there; whose it is the connection tells. */
+export function reservationWish(body: unknown): Result<Omit<ReservationRequest, 'pid'>> {
+  const parsed = read({ bytes: amount, device: text, name }, body);
+  if (!parsed.ok) return parsed;
+  const bytes = readBytes(parsed.value.bytes, 'it is what the job takes at most');
+  if (!bytes.ok) return bytes;
+  if (bytes.value === null) return fail('bad_input', `\`bytes\` must be ${amount.what}.`);
+  return ok({ bytes: bytes.value, device: parsed.value.device, name: parsed.value.name });
+}
+
 export function guardsCommand(body: unknown): Result<Command> {
   const parsed = read({ mode: guardsMode, for: duration, backend: text }, body);
   if (!parsed.ok) return parsed;
@@ -141,12 +151,15 @@ function readDuration(value: string | number | null): Result<number | null> {
   return fail('bad_input', '`for` must be longer than 0 and at most ten years; leave it out for no end.');
 }
 
-function readBytes(value: string | number | null): Result<number | null> {
+function readBytes(
+  value: string | number | null,
+  otherwise = 'leave it out to free everything that may leave',
+): Result<number | null> {
   if (value === null) return ok(null);
   const parsed = parseBytes(value);
   if (!parsed.ok) return fail('bad_input', `\`bytes\` is not an amount of memory; ${parsed.hint}.`);
   if (parsed.value > 0) return ok(parsed.value);
-  return fail('bad_input', '`bytes` must be more than 0; leave it out to free everything that may leave.');
+  return fail('bad_input', `\`bytes\` must be more than 0; ${otherwise}.`);
 }
 
 /** No body at all reads as `{}`. */

@@ -13,6 +13,7 @@ import {
 import { type Refusal, refusal, refusalOf } from './errors.ts';
 import { parseEventQuery } from './event-query.ts';
 import { METRICS_CONTENT_TYPE, renderMetrics } from './metrics.ts';
+import { addReservationRoutes } from './reservation-routes.ts';
 import type { Streams } from './streams.ts';
 
 export interface RouteOptions {
@@ -92,9 +93,10 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
     return reply.code(202).send({ message: 'It is in the log.' });
   });
 
+  addReservationRoutes(app, api, options.stopping);
   options.gateway?.addRoutes(app);
   const gatewayPaths = options.gateway === null ? ['/api/turns', '/api/yield', '/v1', '/v1/*'] : [];
-  for (const path of ['/api/reservations', ...gatewayPaths]) {
+  for (const path of gatewayPaths) {
     app.all(path, async (_request, reply) => refuse(reply, notServed(path)));
   }
 }

@@ -6,6 +6,8 @@ export interface Need {
   readonly name: string;
   /** Bytes over and above the book; null: nobody can say. */
   readonly bytes: number | null;
+  /** A reserved job, not a model's load. */
+  readonly job?: boolean;
   readonly soleBig: boolean;
   /** What planned evictions give back. */
   readonly creditBytes: number;
@@ -31,7 +33,7 @@ export function denial(book: DeviceBook, need: Need): Denial | null {
         : capBytes === null
           ? 'how much models may book'
           : 'how much to keep free';
-    const message = `${need.name} needs ${wants(need)}, but ${what} on ${book.deviceId} is not known: mend the reading (\`landlord doctor\` says what fails), or force the load.`;
+    const message = `${need.name} needs ${wants(need)}, but ${what} on ${book.deviceId} is not known: mend the reading (\`landlord doctor\` says what fails)${need.job === true ? '' : ', or force the load'}.`;
     return { code: 'UNKNOWN_FREE', message, ...numbers, shortBytes: null };
   }
   // Only what has been booked and is there can be given back.
@@ -71,6 +73,6 @@ function sentence(
   const head = `${need.name} needs ${wants(need)}; ${clauses.join('; ')}`;
   const room = Math.min(book.capBytes ?? 0, (book.totalBytes ?? Number.MAX_SAFE_INTEGER) - floorBytes);
   if (bytes > room)
-    return `${head}: it can't fit here even alone (${formatBytes(Math.max(0, room))} at most). Choose a smaller context or quantisation.`;
+    return `${head}: it can't fit here even alone (${formatBytes(Math.max(0, room))} at most). ${need.job === true ? 'Book less, or use another device.' : 'Choose a smaller context or quantisation.'}`;
   return `${head}: ${formatBytes(Math.max(short.overCap, short.underFloor))} has to go first.`;
 }

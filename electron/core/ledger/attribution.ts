@@ -92,6 +92,11 @@ function booked(
   });
 }
 
+/** What these processes hold of one device by its rows; null: no row is theirs, or one has no figure. */
+export function heldBy(rows: readonly ProcessMemory[], processes: readonly ProcessRef[]): number | null {
+  return total(take(rows, processes, new Set()));
+}
+
 function take(
   mine: readonly ProcessMemory[],
   processes: readonly ProcessRef[],

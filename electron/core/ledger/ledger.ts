@@ -89,6 +89,7 @@ export class Ledger {
           request.predictedBytes === null && sharedNeed === 0
             ? null
             : (request.predictedBytes ?? 0) + sharedNeed,
+        job: request.kind === 'reserved',
         soleBig: request.soleBig === true,
         creditBytes: request.creditBytes ?? 0,
       });
