@@ -100,6 +100,9 @@ export function fakeInspector(processes: ProcessFacts[] = []): ServerInspector &
           process.command?.includes(String(query.port)) === true,
       );
     },
-    facts: async (pids) => processes.filter((process) => pids.includes(process.pid)),
+    facts: async (pids) =>
+      processes
+        .filter((process) => pids.includes(process.pid))
+        .map((process) => ({ ...process, firstThreadMs: process.cpuMs })),
   };
 }

@@ -79,6 +79,7 @@ export interface BackendChange {
   readonly atMs: number;
 }
 
+/** `detail` and `why` are clauses without a full stop. Used since it was last looked at counts as busy: it is not idle yet. */
 export type BusyAnswer =
   | { readonly busy: false }
   | { readonly busy: true; readonly detail: string }

@@ -9,6 +9,7 @@ import {
 } from '../process/proof.ts';
 import {
   type Activity,
+  afterAsking,
   atRest,
   type CpuReading,
   inTransit,
@@ -35,6 +36,11 @@ export interface ChildWatch {
   poke(): void;
   /** A load has begun: what its model was seen to do before holds no more, also where it is over by the next look. */
   loading(): void;
+  /**
+   * Takes in what a loaded model answered when it was asked and works on nothing; true: it has served
+   * something that no look had seen.
+   */
+  asked(model: string, told: { readonly counters: string | null; readonly tasks: string | null }): boolean;
   child(model: string): Child;
 }
 
@@ -159,8 +165,8 @@ export function childWatch(options: {
       if (entry.pid === null) continue;
       const process = facts.get(entry.pid);
       if (process !== undefined && isSame(process, entry.startTimeTicks)) {
-        const { pid, startTimeTicks, cpuMs } = process;
-        readings.set(name, { pid, startTimeTicks, cpuMs, atMs });
+        const { pid, startTimeTicks, cpuMs, firstThreadMs } = process;
+        readings.set(name, { pid, startTimeTicks, cpuMs, firstThreadMs: firstThreadMs ?? null, atMs });
         continue;
       }
       found.delete(name);
@@ -228,6 +234,11 @@ export function childWatch(options: {
         const before = activities.get(name);
         if (before !== undefined && status === 'loading') activities.set(name, inTransit(before));
       }
+    },
+    asked(name, told) {
+      const { activity, isUsed } = afterAsking(activities.get(name) ?? UNSEEN, clock.monotonicMs(), told);
+      activities.set(name, activity);
+      return isUsed;
     },
     child(name) {
       const entry = found.get(name);

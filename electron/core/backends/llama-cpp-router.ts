@@ -5,6 +5,7 @@ import { type MetricsEvidence, parseMetrics } from './activity.ts';
 import type { Backend, BackendChange, BackendSnapshot, ObservedModel } from './backend.ts';
 import { type ChildWatch, childWatch } from './child-watch.ts';
 import { httpClient } from './http.ts';
+import { NOT_TOLD } from './models-list.ts';
 import { hostAndPort, isThisMachine } from './own-address.ts';
 import { routerActions } from './router-actions.ts';
 import { NO_MODELS, type RouterInput, reduce, type TrackedModel } from './router-state.ts';
@@ -22,7 +23,7 @@ const ASK_AFTER_MS = 25;
 
 const DEFAULT_TIMINGS: LlamaCppTimings = {
   resyncMs: 30_000,
-  pollMs: 3_000,
+  pollMs: 750,
   firstBackoffMs: 200,
   lastBackoffMs: 5_000,
   requestTimeoutMs: 5_000,
@@ -142,6 +143,8 @@ export function llamaCppBackend(options: {
     nowMs: () => clock.monotonicMs(),
     refresh: watch.refresh,
     seenBusy: (model) => children.child(model).activity.busy,
+    isTold: () => link.status === 'up' && link.events === 'open' && link.props?.role === 'router',
+    asked: children.asked,
   });
 
   return {
@@ -235,13 +238,26 @@ function observedOf(
         ? null
         : isElsewhere
           ? `${view.url} is on another machine: its processes can't be seen from here.`
-          : (child.note ?? 'Its process has not been looked for yet.'),
+          : (child.note ?? unprovenNote(model)),
     contextTokens: model.contextTokens,
     loadProgress: model.loadProgress,
     reportedBytes: null,
     stopTimeoutMs: model.stopTimeoutMs,
     failure: model.failure,
   };
+}
+
+function oddNote(model: TrackedModel): string {
+  const word =
+    model.oddStatus === NOT_TOLD ? 'is not told' : `is one this version does not know (“${model.oddStatus}”)`;
+  return `The state of ${model.name} ${word}: it counts as ${model.status}, and nobody can say whether it is busy.`;
+}
+
+function unprovenNote(model: TrackedModel): string {
+  if (model.oddStatus !== null) return oddNote(model);
+  return model.status === 'loaded' && model.port === null
+    ? 'The server has not told the port of its process.'
+    : 'Its process has not been looked for yet.';
 }
 
 /** What was seen a moment ago counts only while it is loaded. */
@@ -262,13 +278,15 @@ function notesOf(view: { readonly link: Link; readonly models: readonly TrackedM
   const { link, models } = view;
   for (const model of models) {
     if (model.oddStatus !== null) {
-      notes.push(
-        `${model.name} is in a state this version does not know (“${model.oddStatus}”): it counts as ${model.status} and busy.`,
-      );
+      notes.push(oddNote(model));
     }
   }
   if (link.events === 'unsupported') {
-    notes.push('This router has no event stream: its list is read every few seconds, so changes show late.');
+    notes.push('This router has no event stream: its list is read every second, so changes show late.');
+  } else if (link.events === 'failing' && link.status === 'up') {
+    notes.push(
+      'The event stream of this router does not open: its list is read every second, so changes show late.',
+    );
   }
   const isOld = link.props !== null && !hasPassiveMetrics(link.props.build);
   const quiet = models.some((model) => model.status === 'loaded' && (isOld || !model.tellsMetrics));

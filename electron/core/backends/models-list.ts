@@ -31,6 +31,9 @@ export interface ListedModel {
 /** The router force-stops a busy child after this long unless its preset says otherwise (tools/server/server-models.cpp). */
 export const DEFAULT_STOP_TIMEOUT_MS = 10_000;
 
+/** The word for a state where the router has none. */
+export const NOT_TOLD = 'not told';
+
 export function reportedStatus(word: string): ReportedStatus {
   switch (word) {
     case 'unloaded':
@@ -67,7 +70,7 @@ function parseModel(entry: unknown): ListedModel | null {
   const name = textOf(field(entry, 'id')) ?? textOf(field(entry, 'name')) ?? textOf(field(entry, 'model'));
   if (name === null) return null;
   const status = field(entry, 'status');
-  const statusText = textOf(field(status, 'value')) ?? textOf(status) ?? 'not told';
+  const statusText = textOf(field(status, 'value')) ?? textOf(status) ?? NOT_TOLD;
   const reported = reportedStatus(statusText);
   const args = wordsOf(field(status, 'args'));
   const flags = args ?? [];

@@ -1,7 +1,9 @@
 import { fail, ok, type Result } from '../../../shared/errors.ts';
-import { parseMetrics } from './activity.ts';
+import { type Metrics, parseMetrics } from './activity.ts';
 import type { BusyAnswer } from './backend.ts';
+import type { ChildWatch } from './child-watch.ts';
 import { field, type HttpAnswer, type HttpClient, type HttpFailure, objectionTo, saidBy } from './http.ts';
+import { integerOf } from './models-list.ts';
 import type { RouterInput, TrackedModel } from './router-state.ts';
 import { parseProps } from './server-props.ts';
 
@@ -27,6 +29,10 @@ export interface ActionContext {
   readonly refresh: () => Promise<void>;
   /** The last look at it, from CPU time and counters. */
   readonly seenBusy: (model: string) => boolean | null;
+  /** Its events come in, so that a model that falls asleep is known to at once. */
+  readonly isTold: () => boolean;
+  /** See `ChildWatch.asked`. */
+  readonly asked: ChildWatch['asked'];
 }
 
 /** Everything we ever ask of a router that changes something, and the one question that may disturb a model. */
@@ -110,7 +116,7 @@ function accepted(context: ActionContext, name: string, answer: HttpAnswer, path
   if (field(answer.json, 'success') === false) {
     return fail(
       'backend_refused',
-      `${context.backend} refused ${name}: ${saidBy(answer) ?? 'no reason given'}.`,
+      `${context.backend} refused ${name}: ${clause(saidBy(answer) ?? 'no reason given')}.`,
     );
   }
   return ok(undefined);
@@ -144,47 +150,85 @@ function notSupported(context: ActionContext, what: 'load' | 'unload'): Result<v
 }
 
 /**
- * Asks the model itself whether it works. `/slots` wakes one that sleeps and resets one's sleep timer,
- * so it is asked of a loaded one only, after `/props` (which does neither) has said that it is awake.
+ * Asks the model itself whether it works: in one question where it has counters, since those tell as
+ * much as its slots, what waits for one besides, and leave its sleep timer alone. `/slots` wakes one that
+ * sleeps and resets that timer, so it is asked of a loaded one only, and where events do not tell of
+ * sleep, after `/props` (which does neither) has said that it is awake.
  */
 async function confirmIdle(context: ActionContext, wanted: string, signal: AbortSignal): Promise<BusyAnswer> {
   const model = context.find(wanted);
-  if (model === null) return { busy: null, why: `${context.backend} lists no model ${wanted}.` };
+  if (model === null) return { busy: null, why: `${context.backend} lists no model ${wanted}` };
   if (model.status === 'loading' || model.status === 'stopping') {
-    return { busy: null, why: `${model.name} is ${model.status}: nothing can be asked of it.` };
+    return { busy: null, why: `${model.name} is ${model.status}: nothing can be asked of it` };
   }
   if (model.status !== 'loaded') return { busy: false };
   const query = context.isSingle() ? '' : `?model=${encodeURIComponent(model.name)}&autoload=false`;
   const limits = { timeoutMs: SLOTS_MS, signal };
-  const awake = await context.http.get(`/props${query}`, limits);
-  if (isNotLoaded(awake)) return { busy: false };
-  if (awake.kind === 'answer' && parseProps(awake.json)?.isSleeping === true) return { busy: false };
-  if (awake.kind === 'failed') return unheard(context, model.name, awake);
-  // A request that waits for a slot is in no slot yet: only the counters know of it.
-  const counting = model.tellsMetrics ? context.http.get(`/metrics${query}`, limits) : null;
+  if (!context.isTold()) {
+    const awake = await context.http.get(`/props${query}`, limits);
+    if (isNotLoaded(awake)) return { busy: false };
+    if (awake.kind === 'answer' && parseProps(awake.json)?.isSleeping === true) return { busy: false };
+    if (awake.kind === 'failed') return unheard(context, model.name, awake);
+  }
+  if (model.tellsMetrics) {
+    const answer = await context.http.get(`/metrics${query}`, limits);
+    if (isNotLoaded(answer)) return { busy: false };
+    if (answer.kind === 'failed') return unheard(context, model.name, answer);
+    const counted = answer.status === 200 ? parseMetrics(answer.text) : null;
+    if (counted !== null) return afterCounting(context, model.name, counted);
+  }
   const slots = await context.http.get(`/slots${query}`, limits);
   if (isNotLoaded(slots)) return { busy: false };
   if (slots.kind === 'failed') return unheard(context, model.name, slots);
   if (!Array.isArray(slots.json)) {
-    return { busy: null, why: `${model.name} does not tell its slots: ${saidBy(slots) ?? 'no list'}.` };
+    const said = clause(saidBy(slots) ?? 'no list');
+    return { busy: null, why: `${model.name} does not tell its slots: ${said}` };
   }
-  const working = slots.json.filter((slot) => field(slot, 'is_processing') === true);
+  return afterSlots(context, model.name, slots.json);
+}
+
+function afterCounting(context: ActionContext, name: string, counted: Metrics): BusyAnswer {
+  const { processing, deferred } = counted;
+  if (processing > 0) return { busy: true, detail: `${requests(processing)} at work in ${name}` };
+  if (deferred > 0) return { busy: true, detail: `${requests(deferred)} waiting for ${name}` };
+  return justUsed(context, name, { counters: counted.counters ?? null, tasks: null });
+}
+
+function afterSlots(context: ActionContext, name: string, slots: readonly unknown[]): BusyAnswer {
+  const working = slots.filter((slot) => field(slot, 'is_processing') === true);
   if (working.length > 0) {
-    return { busy: true, detail: `${working.length} of ${slots.json.length} slots of ${model.name} work.` };
+    return { busy: true, detail: `${working.length} of ${slots.length} slots of ${name} work` };
   }
-  const metrics = await counting;
-  const counted = metrics?.kind === 'answer' && metrics.status === 200 ? parseMetrics(metrics.text) : null;
-  if (counted !== null && counted.processing + counted.deferred > 0) {
-    return { busy: true, detail: `${counted.deferred} requests wait for ${model.name}.` };
-  }
-  return { busy: false };
+  // The number of the task a slot last worked on; our own questions get numbers but no slot.
+  const tasks = slots.map((slot) => String(integerOf(field(slot, 'id_task')) ?? '')).join(' ');
+  return justUsed(context, name, { counters: null, tasks });
+}
+
+/** Works on nothing now; but one that has served somebody unseen is not idle: its time begins anew. */
+function justUsed(
+  context: ActionContext,
+  name: string,
+  told: Parameters<ChildWatch['asked']>[1],
+): BusyAnswer {
+  return context.asked(name, told)
+    ? { busy: true, detail: `${name} has served a request since it was last looked at` }
+    : { busy: false };
+}
+
+/** Without its full stop, so that it can stand in another sentence. */
+function clause(sentence: string): string {
+  return sentence.replace(/\.\s*$/, '');
+}
+
+function requests(count: number): string {
+  return count === 1 ? '1 request is' : `${count} requests are`;
 }
 
 function unheard(context: ActionContext, name: string, failure: HttpFailure): BusyAnswer {
-  if (failure.reason !== 'timed_out') return { busy: null, why: failure.message };
+  if (failure.reason !== 'timed_out') return { busy: null, why: clause(failure.message) };
   return context.seenBusy(name) === true
-    ? { busy: true, detail: `${name} uses its processor and does not answer: it is deep in a prompt.` }
-    : { busy: null, why: `${name} did not say within ${SLOTS_MS} ms what it does.` };
+    ? { busy: true, detail: `${name} uses its processor and does not answer: it is deep in a prompt` }
+    : { busy: null, why: `${name} did not say within ${SLOTS_MS} ms what it does` };
 }
 
 function isNotLoaded(answer: HttpAnswer): boolean {

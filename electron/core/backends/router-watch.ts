@@ -12,8 +12,11 @@ export interface Link {
   readonly sinceMs: number | null;
   readonly error: string | null;
   readonly props: ServerProps | null;
-  /** `unsupported`: an older build; its list is read every few seconds instead. */
-  readonly events: 'open' | 'closed' | 'unsupported';
+  /**
+   * Unless they are open, the list is read about once a second instead. `unsupported`: an older build;
+   * `failing`: they should open and do not.
+   */
+  readonly events: 'open' | 'closed' | 'unsupported' | 'failing';
   /** When the models list was last read; null: never. */
   readonly listedAtMs: number | null;
 }
@@ -73,6 +76,16 @@ export function routerWatch(options: {
     const sinceMs = status === link.status ? link.sinceMs : clock.monotonicMs();
     link = { ...link, ...change, sinceMs };
     options.onLink(link);
+  };
+
+  /** Waits for as long, and meanwhile reads the list of a router that sends no events. */
+  const poll = async (ms: number): Promise<void> => {
+    const endAtMs = clock.monotonicMs() + ms;
+    for (let leftMs = ms; leftMs > 0; leftMs = endAtMs - clock.monotonicMs()) {
+      await pause(Math.min(leftMs, timings.pollMs));
+      if (stopped.signal.aborted || link.status !== 'up' || leftMs <= timings.pollMs) return;
+      await refresh();
+    }
   };
 
   const pause = (ms: number): Promise<void> =>
@@ -177,6 +190,9 @@ export function routerWatch(options: {
   const follow = async (): Promise<void> => {
     const parser = sseParser();
     const resync = setInterval(() => void refresh(), timings.resyncMs);
+    const unheard = setInterval(() => {
+      if (link.events !== 'open') void refresh();
+    }, timings.pollMs);
     try {
       await http.stream('/models/sse', {
         signal: stopped.signal,
@@ -187,7 +203,7 @@ export function routerWatch(options: {
             void refresh();
           } else if (status === 404 || status === 405 || status === 501 || status === 200) {
             setLink({ events: 'unsupported' });
-          }
+          } else setLink({ events: 'failing' });
         },
         onText: (text) => {
           for (const message of link.events === 'open' ? parser.push(text) : []) take(message.data);
@@ -195,8 +211,10 @@ export function routerWatch(options: {
       });
     } finally {
       clearInterval(resync);
+      clearInterval(unheard);
       isIntroduced = false;
       if (link.events === 'open') setLink({ events: 'closed' });
+      else if (link.events === 'closed' && link.status === 'up') setLink({ events: 'failing' });
     }
   };
 
@@ -228,7 +246,7 @@ export function routerWatch(options: {
       const isLasting = clock.monotonicMs() - openedAtMs > timings.lastBackoffMs;
       if (isLasting) backoffMs = timings.firstBackoffMs;
       else {
-        await pause(backoffMs);
+        await poll(backoffMs);
         backoffMs = Math.min(backoffMs * 2, timings.lastBackoffMs);
       }
     }

@@ -2,8 +2,11 @@ import { basename } from 'node:path/posix';
 import type { ProcessFacts, Proof, ServerQuery } from './identity.ts';
 import { flagValue } from './procfs-text.ts';
 
-/** What is read of a process again and again: one line of /proc/<pid>/stat. */
-export type ProcessTimes = Pick<ProcessFacts, 'pid' | 'startTimeTicks' | 'cpuMs' | 'state'>;
+/** What is read of a process again and again: one line each of /proc/<pid>/stat and schedstat. */
+export interface ProcessTimes extends Pick<ProcessFacts, 'pid' | 'startTimeTicks' | 'cpuMs' | 'state'> {
+  /** CPU time of its first thread alone, to the microsecond; missing or null: the kernel does not tell. */
+  readonly firstThreadMs?: number | null;
+}
 
 /** Where process facts come from: the sampler child in the product, /proc itself in tests. */
 export interface ServerInspector {

@@ -90,6 +90,32 @@ describe('watching a router', () => {
     expect(backend.snapshot().notes.join(' ')).toMatch(/no event stream/);
   });
 
+  it.each<[string, { status: number; body: unknown } | null]>([
+    ['answers with an error', { status: 500, body: { error: { message: 'no' } } }],
+    ['ends at once', { status: 200, body: 'data' }],
+  ])('reads the list every moment where the stream %s, and says so', async (_, stream) => {
+    const server = await fake({ events: false });
+    if (stream !== null) server.answers.set('GET /models/sse', stream);
+    list(server, entry('a', 'unloaded'));
+    const { backend } = watch(server, fakeInspector(), { firstBackoffMs: 60_000, lastBackoffMs: 60_000 });
+    await until(() => status(backend, 'a') === 'unloaded', 5_000, 'a list');
+    list(server, entry('a', 'loading'));
+    await until(() => status(backend, 'a') === 'loading', 5_000, 'the poll');
+    expect(backend.snapshot().notes.join(' ')).toMatch(/event stream/);
+  });
+
+  it('a model of unknown state counts as loaded, and a note says why nobody can tell what it does', async () => {
+    const server = await fake();
+    list(server, { ...entry('a', 'odd'), status: { value: '', args: [], preset: '' } }, entry('b', 'frozen'));
+    const { backend } = watch(server);
+    await until(() => status(backend, 'b') === 'loaded', 5_000, 'the list');
+    const [a, b] = backend.snapshot().models;
+    expect(a).toMatchObject({ status: 'loaded', busy: null });
+    expect(a?.processNote).toMatch(/The state of a is not told/);
+    expect(b?.processNote).toMatch(/state of b is one this version does not know \(“frozen”\)/);
+    expect(backend.snapshot().notes.join(' ')).toMatch(/state of a .*state of b/);
+  });
+
   it('a changed list is read again', async () => {
     const server = await fake();
     const { backend } = watch(server);
@@ -279,14 +305,15 @@ describe('load and unload', () => {
 });
 
 describe('asking a model whether it works', () => {
-  async function loaded(...args: string[]) {
-    const server = await fake();
+  async function loaded({ args = [], events = true }: { args?: string[]; events?: boolean } = {}) {
+    const server = await fake({ events });
     list(server, entry('a', 'loaded', args), entry('s', 'sleeping'), entry('u', 'unloaded'));
     server.answers.set('GET /props?model=a&autoload=false', {
       body: { build_info: 'b1', is_sleeping: false },
     });
-    const { backend } = watch(server, fakeInspector(), { tickMs: 100_000 });
-    await until(() => status(backend, 'a') === 'loaded' && server.streams() === 1, 5_000, 'the list');
+    const { backend } = watch(server, fakeInspector(), { tickMs: 100_000, pollMs: 100_000 });
+    const streams = events ? 1 : 0;
+    await until(() => status(backend, 'a') === 'loaded' && server.streams() === streams, 5_000, 'the list');
     await backend.refresh();
     server.asked.length = 0;
     return { server, backend };
@@ -303,8 +330,8 @@ describe('asking a model whether it works', () => {
     expect(server.asked).toEqual([]);
   });
 
-  it('one that fell asleep a moment ago is not woken by the question', async () => {
-    const { server, backend } = await loaded();
+  it('one that fell asleep a moment ago, which no event told, is not woken by the question', async () => {
+    const { server, backend } = await loaded({ events: false });
     server.answers.set('GET /props?model=a&autoload=false', {
       body: { build_info: 'b1', is_sleeping: true },
     });
@@ -312,18 +339,61 @@ describe('asking a model whether it works', () => {
     expect(server.asked.filter((line) => line.includes('/slots'))).toEqual([]);
   });
 
-  it('its slots tell, and what waits for one', async () => {
-    const { server, backend } = await loaded('--metrics');
+  it('its slots tell, in one question where events tell of sleep', async () => {
+    const { server, backend } = await loaded();
     server.answers.set(SLOTS, slots(false, true));
     expect(await backend.confirmIdle('a', SIGNAL)).toMatchObject({ busy: true, detail: /1 of 2 slots/ });
     server.answers.set(SLOTS, slots(false, false));
-    server.answers.set('GET /metrics', {
-      body: 'llamacpp:requests_processing 0\nllamacpp:requests_deferred 2\n',
-    });
-    expect(await backend.confirmIdle('a', SIGNAL)).toMatchObject({ busy: true });
-    server.answers.set('GET /metrics', { body: 'llamacpp:requests_processing 0\n' });
     expect(await backend.confirmIdle('a', SIGNAL)).toEqual({ busy: false });
+    expect(server.asked).toEqual([SLOTS, SLOTS]);
   });
+
+  it('its counters tell as much, and what waits: its slots are then not asked', async () => {
+    const { server, backend } = await loaded({ args: ['--metrics'] });
+    const say = (text: string) => server.answers.set('GET /metrics', { body: text });
+    say('llamacpp:requests_processing 1\n');
+    expect(await backend.confirmIdle('a', SIGNAL)).toMatchObject({
+      busy: true,
+      detail: /1 request is at work/,
+    });
+    say('llamacpp:requests_processing 0\nllamacpp:requests_deferred 2\n');
+    expect(await backend.confirmIdle('a', SIGNAL)).toMatchObject({
+      busy: true,
+      detail: /2 requests are wait/,
+    });
+    say('llamacpp:requests_processing 0\n');
+    expect(await backend.confirmIdle('a', SIGNAL)).toEqual({ busy: false });
+    expect(server.asked).toEqual(Array(3).fill('GET /metrics?model=a&autoload=false'));
+    server.answers.delete('GET /metrics');
+    server.answers.set(SLOTS, slots(true));
+    expect(await backend.confirmIdle('a', SIGNAL)).toMatchObject({ busy: true, detail: /1 of 1 slots/ });
+  });
+
+  it.each<[string, string[], (served: number) => [string, string | object]]>([
+    [
+      'a counter',
+      ['--metrics'],
+      (served) => ['GET /metrics', `llamacpp:requests_processing 0\nllamacpp:n_decode_total ${served}\n`],
+    ],
+    ['the task of a slot', [], (served) => [SLOTS, [{ id: 0, is_processing: false, id_task: served }]]],
+  ])(
+    'one that has served since it was last looked at is not idle, by %s, and its time begins anew',
+    async (_, args, answer) => {
+      const { server, backend } = await loaded({ args });
+      const serve = (served: number): void => {
+        const [path, body] = answer(served);
+        server.answers.set(path, { body });
+      };
+      serve(3);
+      expect(await backend.confirmIdle('a', SIGNAL)).toEqual({ busy: false });
+      expect(backend.snapshot().models[0]?.lastBusyAtMs).toBeNull();
+      serve(4);
+      const atMs = systemClock.monotonicMs();
+      expect(await backend.confirmIdle('a', SIGNAL)).toMatchObject({ busy: true, detail: /has served/ });
+      expect(backend.snapshot().models[0]?.lastBusyAtMs).toBeGreaterThanOrEqual(atMs);
+      expect(await backend.confirmIdle('a', SIGNAL)).toEqual({ busy: false });
+    },
+  );
 
   it('is unknown, never idle, where it does not tell', async () => {
     const { server, backend } = await loaded();

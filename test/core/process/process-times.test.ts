@@ -13,4 +13,14 @@ describe('process times', () => {
     expect(Math.abs((times?.cpuMs ?? 0) - wantedMs)).toBeLessThan(1_000);
     expect(times?.cpuMs ?? 0).toBeGreaterThan(wantedMs / 2);
   });
+
+  it('see a first thread that works for far less than a tick of 10 ms', async () => {
+    const readMs = async (): Promise<number> => (await processTimes([process.pid]))[0]?.firstThreadMs ?? 0;
+    const fromMs = await readMs();
+    const endAtMs = performance.now() + 4;
+    while (performance.now() < endAtMs);
+    const ranMs = (await readMs()) - fromMs;
+    expect(ranMs).toBeGreaterThan(0);
+    expect(ranMs % 10).not.toBe(0);
+  });
 });
