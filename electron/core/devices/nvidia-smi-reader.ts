@@ -1,11 +1,10 @@
-import { execFile } from 'node:child_process';
 import { readPower } from './amdgpu-sysfs.ts';
 import { backOff } from './back-off.ts';
 import type { NvidiaGpu, NvidiaTrouble } from './nvidia.ts';
 import { withNvidiaMemory } from './nvidia-sample.ts';
 
-import { parseNvidiaSmiXml } from './nvidia-smi-xml.ts';
-import { nvidiaSmiTrouble } from './nvidia-trouble.ts';
+import { type RunSmi, type SmiAnswer, smiQuestions } from './nvidia-smi-query.ts';
+import type { NvidiaReport } from './nvidia-smi-xml.ts';
 import type { ProcessNames } from './nvml-reader.ts';
 import {
   type CardFacts,
@@ -23,32 +22,9 @@ import { shortName } from './wording.ts';
 
 /** A run takes 50 ms to 2 s of a core's time in the driver, so it is not made at each tick. */
 export const NVIDIA_SMI_PERIOD_MS = 3000;
-const TIME_LIMIT_MS = 8000;
-
-export interface SmiRun {
-  /** null: it could not be started, or was ended after its time. */
-  readonly exitCode: number | null;
-  readonly output: string;
-}
-
-/** Runs `nvidia-smi -q -x` and always resolves. */
-export function runNvidiaSmi(program: string): Promise<SmiRun> {
-  return new Promise((resolve) => {
-    const options = { timeout: TIME_LIMIT_MS, killSignal: 'SIGKILL', maxBuffer: 16 * 1024 * 1024 } as const;
-    execFile(program, ['-q', '-x'], options, (error, stdout, stderr) => {
-      const output = `${stdout}${stderr}`;
-      if (error === null) resolve({ exitCode: 0, output });
-      else {
-        const exitCode = typeof error.code === 'number' ? error.code : null;
-        const missing = error.code === 'ENOENT' ? `${program} is not installed` : output;
-        resolve({ exitCode, output: missing });
-      }
-    });
-  });
-}
 
 /**
- * All NVIDIA cards through nvidia-smi's XML, which lists desktop programs too. A failure is never
+ * All NVIDIA cards through nvidia-smi (nvidia-smi-query.ts says how it is asked). A failure is never
  * final: at boot the program may start before the driver, so it is run again with growing gaps.
  * Between runs the last reading stands with its own time. `setting` is what the settings say of the
  * memory of cards that only the driver lists; those in `cards` carry their own.
@@ -56,31 +32,27 @@ export function runNvidiaSmi(program: string): Promise<SmiRun> {
 export function nvidiaSmiReader(
   tree: SysTree,
   cards: readonly CardFacts[],
-  run: () => Promise<SmiRun>,
+  run: RunSmi,
   processes: ProcessNames,
   setting: 'discrete' | 'unified' | null = null,
 ): DeviceReader {
   let last: Reading = { devices: [], processes: [], troubles: [] };
   let running = false;
   let nextAtMs = Number.NEGATIVE_INFINITY;
+  const ask = smiQuestions(run);
   const retry = backOff(NVIDIA_SMI_PERIOD_MS, 60_000);
 
-  const takeIn = (answer: SmiRun, askedAtMs: number): void => {
-    const report = parseNvidiaSmiXml(answer.output);
-    if (answer.exitCode === 0 && report.gpus.length > 0) {
+  const takeIn = (answer: SmiAnswer, askedAtMs: number): void => {
+    if (answer.ok) {
       retry.worked();
-      last = readingOf(report, cards, askedAtMs);
+      last = readingOf(answer.report, cards, askedAtMs);
     } else {
       retry.failed(askedAtMs);
-      last = failureOf(nvidiaSmiTrouble(answer.exitCode, answer.output), cards, askedAtMs);
+      last = failureOf(answer.trouble, cards, askedAtMs);
     }
   };
 
-  const readingOf = (
-    report: ReturnType<typeof parseNvidiaSmiXml>,
-    known: readonly CardFacts[],
-    atMs: number,
-  ): Reading => {
+  const readingOf = (report: NvidiaReport, known: readonly CardFacts[], atMs: number): Reading => {
     const readings = report.gpus.map((gpu) =>
       readCard(
         tree,
@@ -133,7 +105,7 @@ export function nvidiaSmiReader(
     if (!running && request.nowMs >= nextAtMs && retry.due(request.nowMs)) {
       running = true;
       nextAtMs = request.nowMs + NVIDIA_SMI_PERIOD_MS;
-      void run()
+      void ask()
         .then((answer) => takeIn(answer, request.nowMs))
         .finally(() => {
           running = false;

@@ -109,9 +109,19 @@ export function nvidiaSmiTrouble(exitCode: number | null, text: string): NvidiaT
   const known = exitCode === null ? undefined : EXIT_CODES[exitCode];
   if (known !== undefined) return { code: known[0], message: known[1] };
   const said = text.trim().split('\n')[0]?.slice(0, 200) ?? '';
-  const what = exitCode === null ? 'nvidia-smi gave no answer' : `nvidia-smi ended with code ${exitCode}`;
+  const what =
+    exitCode === null
+      ? 'nvidia-smi gave no answer'
+      : exitCode === 0
+        ? 'nvidia-smi’s answer can’t be read'
+        : `nvidia-smi ended with code ${exitCode}`;
   return {
-    code: exitCode === null ? 'nvidia-smi-no-answer' : `nvidia-smi-exit-${exitCode}`,
+    code:
+      exitCode === null
+        ? 'nvidia-smi-no-answer'
+        : exitCode === 0
+          ? 'nvidia-smi-unreadable'
+          : `nvidia-smi-exit-${exitCode}`,
     message: `${what}${said === '' ? '' : ` (${said})`}: run it in a terminal to see why. It is tried again by itself.`,
   };
 }

@@ -2,7 +2,7 @@ import { amdgpuReader } from './amdgpu-reader.ts';
 import { chooseCards } from './chosen-cards.ts';
 import { tegraModel } from './discovery.ts';
 import { drmReader } from './drm-reader.ts';
-import { nvidiaSmiReader, runNvidiaSmi } from './nvidia-smi-reader.ts';
+import { nvidiaSmiReader } from './nvidia-smi-reader.ts';
 import { loadNvml } from './nvml-binding.ts';
 import { nvmlReader, type ProcessNames } from './nvml-reader.ts';
 import { isFallbackName } from './pci-names.ts';
@@ -14,6 +14,7 @@ import type { SamplerConfig } from './sampler-messages.ts';
 import { simulatedReader } from './simulated-reader.ts';
 import type { SysTree } from './sysfs.ts';
 import { systemReader } from './system-reader.ts';
+import { runTool } from './tool-run.ts';
 import { wordedSample, wordedTrouble } from './wording.ts';
 
 const REDISCOVER_MS = 30_000;
@@ -175,7 +176,7 @@ export function samplerCore(parts: CoreParts, config: SamplerConfig): SamplerCor
       const fallback = nvidiaSmiReader(
         shared.tree,
         nvidia,
-        () => runNvidiaSmi(smi),
+        (args) => runTool(smi, args),
         names,
         asked?.memory ?? null,
       );

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { nvidiaSmiReader, type SmiRun } from '../../../electron/core/devices/nvidia-smi-reader.ts';
+import { nvidiaSmiReader } from '../../../electron/core/devices/nvidia-smi-reader.ts';
 import { loadNvml, type NvmlBinding, type NvmlLoad } from '../../../electron/core/devices/nvml-binding.ts';
 import {
   cardBusyPercent,
@@ -22,6 +22,7 @@ import {
 } from '../../../electron/core/devices/nvml-layout.ts';
 import { nvmlReader } from '../../../electron/core/devices/nvml-reader.ts';
 import type { CardFacts, DeviceReader, Reading } from '../../../electron/core/devices/reader.ts';
+import type { ToolRun } from '../../../electron/core/devices/tool-run.ts';
 import { readFixture } from '../../support/evidence.ts';
 import { memoryTree } from '../../support/memory-tree.ts';
 
@@ -374,7 +375,7 @@ describe('NVIDIA cards', () => {
   });
 
   it('nvidia-smi stands in while NVML can’t be loaded', async () => {
-    const runs: SmiRun[] = [{ exitCode: 0, output: readFixture('devices/smi-full.xml') }];
+    const runs: ToolRun[] = [{ exitCode: 0, output: readFixture('devices/smi-full.xml') }];
     const card = { ...CARD, id: 'pci:0000:17:00.0', pciAddress: '0000:17:00.0' };
     const tree = memoryTree({});
     const smi = nvidiaSmiReader(tree, [card], async () => runs[0] ?? { exitCode: 9, output: '' }, NAMES);
@@ -394,7 +395,7 @@ describe('nvidia-smi runs', () => {
 
   it('a failure at boot is tried again with growing gaps and never remembered for ever', async () => {
     let count = 0;
-    const answers: SmiRun[] = [
+    const answers: ToolRun[] = [
       {
         exitCode: 9,
         output: "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.",
@@ -402,7 +403,7 @@ describe('nvidia-smi runs', () => {
       { exitCode: 9, output: '' },
       { exitCode: 0, output: readFixture('devices/smi-full.xml') },
     ];
-    const run = async (): Promise<SmiRun> => answers[Math.min(count++, 2)] ?? { exitCode: null, output: '' };
+    const run = async (): Promise<ToolRun> => answers[Math.min(count++, 2)] ?? { exitCode: null, output: '' };
     const reader = nvidiaSmiReader(memoryTree({}), [], run, NAMES);
     const at = async (nowMs: number): Promise<Reading> => {
       await reader.read(request(nowMs));
@@ -422,7 +423,7 @@ describe('nvidia-smi runs', () => {
 
   it('is not run at all while a card sleeps, because it would wake it', async () => {
     let count = 0;
-    const run = async (): Promise<SmiRun> => ({ exitCode: 0, output: String(count++) });
+    const run = async (): Promise<ToolRun> => ({ exitCode: 0, output: String(count++) });
     const reader = nvidiaSmiReader(memoryTree({ [STATUS]: 'suspended\n' }), [CARD], run, NAMES);
     const { devices } = await reader.read(request(0));
     expect(devices).toMatchObject([{ power: 'suspended', error: null }]);

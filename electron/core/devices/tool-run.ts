@@ -1,0 +1,36 @@
+import { execFile } from 'node:child_process';
+
+const TIME_LIMIT_MS = 8000;
+
+/** One run of a vendor's tool. */
+export interface ToolRun {
+  /** null: it could not be started, or was ended after its time. */
+  readonly exitCode: number | null;
+  readonly output: string;
+}
+
+/** Runs a tool with the C locale, ends it after `timeLimitMs`, and always resolves. */
+export function runTool(
+  program: string,
+  args: readonly string[],
+  timeLimitMs = TIME_LIMIT_MS,
+): Promise<ToolRun> {
+  return new Promise((resolve) => {
+    const options = {
+      timeout: timeLimitMs,
+      killSignal: 'SIGKILL',
+      maxBuffer: 16 * 1024 * 1024,
+      // Some print decimal commas otherwise.
+      env: { ...process.env, LC_ALL: 'C' },
+    } as const;
+    execFile(program, [...args], options, (error, stdout, stderr) => {
+      const output = `${stdout}${stderr}`;
+      if (error === null) resolve({ exitCode: 0, output });
+      else {
+        const exitCode = typeof error.code === 'number' ? error.code : null;
+        const missing = error.code === 'ENOENT' ? `${program} is not installed` : output;
+        resolve({ exitCode, output: missing });
+      }
+    });
+  });
+}
