@@ -40,8 +40,11 @@ export interface TurnOptions {
   readonly class?: TurnClass;
   /** Told once of each kind of trouble; default: one warning of the process. */
   readonly onReport?: OnReport;
-  /** False writes no sidecar: faster, and nobody can tell who holds the lane. Default true. */
-  readonly sidecar?: boolean;
+  /**
+   * False writes no sidecar: faster, and nobody can tell who holds the lane. `soon`: in the next round of
+   * the event loop, so that the turn's own request goes out first. Default true.
+   */
+  readonly sidecar?: boolean | 'soon';
   /** False: a running landlord does not hear of this turn, whatever happens to it. Default true. */
   readonly reports?: boolean;
   /** Its name in sidecar and LANDLORD_TURN; made up when left out. */
@@ -167,8 +170,13 @@ export function createGate(overrides: Partial<GateWorld> = {}): Gate {
       if (take.kind === 'busy') return { kind: 'missed', lane: take.lane, queued: take.queued };
       if (take.kind === 'unusable') return open(take.reason, take.report, onReport);
       const id = options.turn ?? `${Math.floor(world.epochMs()).toString(36)}-${world.chance()}`;
-      if (options.sidecar !== false) writeSidecars(context, take.slots, id);
-      return new ActiveTurn(id, take.slots, locker, waitedMs);
+      const turn = new ActiveTurn(id, take.slots, locker, waitedMs);
+      if (options.sidecar === 'soon') {
+        setImmediate(() => {
+          if (!turn.released) writeSidecars(context, take.slots, id);
+        });
+      } else if (options.sidecar !== false) writeSidecars(context, take.slots, id);
+      return turn;
     } catch (thrown) {
       return open('internal', internal(thrown), onReport);
     }

@@ -1,8 +1,9 @@
 import type { TurnClass } from '../gate/sidecar.ts';
 
 /**
- * The line in this process before each lane. Only as many as the lane is wide go on to try the lock;
- * the others wait here, where they can be ordered by more than the order of arrival:
+ * The line in this process before each lane. Only the first goes on to try the lock, whatever the lane's
+ * width: it takes the first slot that comes free, and many that try would only be in each other's way.
+ * The others wait here, where they can be ordered by more than the order of arrival:
  *
  *   interactive before batch ─ then the model that had the last turn ─ then by arrival;
  *   who has waited `AGED_MS` comes before all that, so that nobody starves
@@ -79,7 +80,7 @@ class Line {
     return this.#waiting.length === 0 && this.#trying.size === 0;
   }
 
-  enter(width: number, wish: LineWish): Promise<Place | null> {
+  enter(wish: LineWish): Promise<Place | null> {
     return new Promise((resolve) => {
       const leave = (): void => {
         const index = this.#waiting.indexOf(entry);
@@ -92,22 +93,22 @@ class Line {
         sinceMs: wish.sinceMs,
         start: () => {
           wish.signal.removeEventListener('abort', leave);
-          resolve(this.#place(width, entry));
+          resolve(this.#place(entry));
         },
       };
       this.#waiting.push(entry);
       wish.signal.addEventListener('abort', leave, { once: true });
       if (wish.signal.aborted) leave();
-      this.#look(width);
+      this.#look();
     });
   }
 
-  #place(width: number, entry: Entry): Place {
+  #place(entry: Entry): Place {
     const aged = this.#nowMs() - entry.sinceMs >= AGED_MS;
     const trying: Trying = { class: entry.class, aged, yielder: new AbortController() };
     this.#trying.add(trying);
     const end = (): void => {
-      if (this.#trying.delete(trying)) this.#look(width);
+      if (this.#trying.delete(trying)) this.#look();
     };
     return {
       yielded: trying.yielder.signal,
@@ -121,8 +122,8 @@ class Line {
     };
   }
 
-  #look(width: number): void {
-    while (this.#trying.size < width) {
+  #look(): void {
+    while (this.#trying.size < 1) {
       const index = nextInLine(this.#waiting, this.#last, this.#nowMs());
       const [entry] = index < 0 ? [] : this.#waiting.splice(index, 1);
       if (entry === undefined) return;
@@ -160,9 +161,9 @@ export class LaneLines {
   }
 
   /** A place from which to try the lock; null: the signal came first. */
-  enter(lane: string, width: number, wish: LineWish): Promise<Place | null> {
+  enter(lane: string, wish: LineWish): Promise<Place | null> {
     const line = this.#lines.get(lane) ?? new Line(this.#nowMs);
     this.#lines.set(lane, line);
-    return line.enter(width, wish);
+    return line.enter(wish);
   }
 }

@@ -26,7 +26,6 @@ export interface LaneWish {
   readonly gate: Gate;
   readonly lines: LaneLines;
   readonly url: string;
-  readonly width: number;
   readonly model: string | null;
   readonly session: string | null;
   readonly class: TurnClass;
@@ -48,6 +47,7 @@ export async function takeLane(wish: LaneWish): Promise<LaneTaken> {
     class: wish.class,
     onReport: wish.onReport,
     reports: false,
+    sidecar: 'soon' as const,
   };
   // Whoever stands in line here comes first.
   const first = lines.isEmpty(url) || !waits ? await acquireTurn(gate, url, { ...about, waitMs: 0 }) : null;
@@ -59,7 +59,7 @@ export async function takeLane(wish: LaneWish): Promise<LaneTaken> {
   wish.onWaiting();
   const sinceMs = gate.world.monotonicMs();
   for (;;) {
-    using place = await lines.enter(url, wish.width, { class: wish.class, model, sinceMs, signal });
+    using place = await lines.enter(url, { class: wish.class, model, sinceMs, signal });
     if (place === null) return { kind: 'left' };
     const agesInMs = sinceMs + AGED_MS - gate.world.monotonicMs();
     const ages = wish.class === 'batch' && !place.aged;

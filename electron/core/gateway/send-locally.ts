@@ -177,7 +177,6 @@ async function laneFor(
       gate: parts.gate,
       lines: parts.lines,
       url,
-      width: setting.lanes,
       model,
       session,
       class: asker.conduct.class,

@@ -29,11 +29,11 @@ describe('who is next in line', () => {
 describe('the line before a lane', () => {
   const signal = new AbortController().signal;
 
-  it('lets as many try as the lane is wide, the next when one has it or leaves', async () => {
+  it('lets one try at a time, the next when that one has it or leaves', async () => {
     const lines = new LaneLines(() => 0);
-    const first = await lines.enter('x', 1, { class: 'batch', model: 'a', sinceMs: 0, signal });
+    const first = await lines.enter('x', { class: 'batch', model: 'a', sinceMs: 0, signal });
     let second = false;
-    void lines.enter('x', 1, { class: 'batch', model: 'a', sinceMs: 1, signal }).then(() => {
+    void lines.enter('x', { class: 'batch', model: 'a', sinceMs: 1, signal }).then(() => {
       second = true;
     });
     await new Promise((resolve) => setImmediate(resolve));
@@ -45,14 +45,14 @@ describe('the line before a lane', () => {
 
   it('has a batch one that only tries make way for an interactive one', async () => {
     const lines = new LaneLines(() => 0);
-    const batch = await lines.enter('x', 1, { class: 'batch', model: 'a', sinceMs: 0, signal });
-    void lines.enter('x', 1, { class: 'interactive', model: 'a', sinceMs: 1, signal });
+    const batch = await lines.enter('x', { class: 'batch', model: 'a', sinceMs: 0, signal });
+    void lines.enter('x', { class: 'interactive', model: 'a', sinceMs: 1, signal });
     expect(batch?.yielded.aborted).toBe(true);
   });
 
   it('is empty again when all have gone', async () => {
     const lines = new LaneLines(() => 0);
-    const place = await lines.enter('x', 1, { class: 'batch', model: 'a', sinceMs: 0, signal });
+    const place = await lines.enter('x', { class: 'batch', model: 'a', sinceMs: 0, signal });
     expect(lines.isEmpty('x')).toBe(false);
     place?.[Symbol.dispose]();
     expect(lines.isEmpty('x')).toBe(true);
