@@ -45,18 +45,35 @@ function watch(url: string, timings: Partial<LlamaCppTimings> = {}): Watching {
 }
 
 const SIGNAL = new AbortController().signal;
+const IDLE_MS = 5_000;
+
+async function embed(url: string, model: string): Promise<number> {
+  const answer = await fetch(`${url}/v1/embeddings`, {
+    method: 'POST',
+    body: JSON.stringify({ model, input: 'hello' }),
+  });
+  await answer.text();
+  return answer.status;
+}
 
 describe('a real router', () => {
   let router: TestRouter;
   beforeAll(async () => {
     router = await startRouter({
-      modelsMax: 8,
+      modelsMax: 10,
       models: {
         sleepy: { shape: TINY_SHAPE, aliases: ['dozy'], preset: { 'sleep-idle-seconds': 3, metrics: true } },
         plain: { shape: TINY_SHAPE, preset: { 'sleep-idle-seconds': 4 } },
         large: { shape: LARGE_SHAPE, preset: { metrics: true, 'stop-timeout': 2 } },
         counted: { shape: MIDDLE_SHAPE, preset: { metrics: true } },
         quiet: { shape: MIDDLE_SHAPE },
+        brief: { shape: TINY_SHAPE },
+        'brief-counted': { shape: TINY_SHAPE, preset: { metrics: true } },
+        vectors: { shape: TINY_SHAPE, preset: { embeddings: true, pooling: 'mean' } },
+        'vectors-counted': {
+          shape: TINY_SHAPE,
+          preset: { embeddings: true, pooling: 'mean', metrics: true },
+        },
         broken: {
           shape: TINY_SHAPE,
           preset: { 'rope-scaling': 'none', 'cache-type-v': 'q4_0', 'flash-attn': 'off' },
@@ -72,7 +89,7 @@ describe('a real router', () => {
     const snapshot = seen.backend.snapshot();
     expect(snapshot).toMatchObject({ status: 'up', error: null });
     expect(snapshot.version).toMatch(/^b\d+/);
-    expect(snapshot.models.map((model) => model.status)).toEqual(Array(6).fill('unloaded'));
+    expect(snapshot.models.map((model) => model.status)).toEqual(Array(10).fill('unloaded'));
     expect(seen.model('large')).toMatchObject({ stopTimeoutMs: 2_000, contextTokens: 32_768, busy: false });
   });
 
@@ -144,6 +161,55 @@ describe('a real router', () => {
       expect(seen.model(name).lastBusyAtMs ?? 0).toBeGreaterThan(endedAtMs - 700);
       expect(await seen.backend.confirmIdle(name, SIGNAL)).toEqual({ busy: false });
     }
+  });
+
+  it('models in constant use by requests of a few milliseconds are never idle for long, and are soon after the last', async () => {
+    await using seen = watch(router.url);
+    const users: Readonly<Record<string, () => Promise<number | null>>> = {
+      brief: () => router.chat('brief', { promptChars: 3, tokens: 1 }).done,
+      'brief-counted': () => router.chat('brief-counted', { promptChars: 3, tokens: 1 }).done,
+      vectors: () => embed(router.url, 'vectors'),
+      'vectors-counted': () => embed(router.url, 'vectors-counted'),
+    };
+    const names = Object.keys(users);
+    for (const name of names) {
+      await users[name]?.();
+      await seen.is(name, 'loaded');
+      await until(() => seen.model(name).process !== null, 10_000, `the process of ${name}`);
+    }
+    const use = async (): Promise<void> => {
+      for (const name of names) expect(await users[name]?.(), name).toBe(200);
+    };
+    // As the guards reckon it: quiet, and since when.
+    const idleMs = (name: string): number => {
+      const { busy, lastBusyAtMs, sinceMs } = seen.model(name);
+      const nowMs = systemClock.monotonicMs();
+      return busy === false ? nowMs - Math.max(lastBusyAtMs ?? sinceMs, sinceMs) : 0;
+    };
+    const longest = new Map(names.map((name) => [name, 0]));
+    const endAtMs = performance.now() + 15_000;
+    while (performance.now() < endAtMs) {
+      await use();
+      const nextAtMs = performance.now() + 1_400;
+      await until(
+        () => {
+          for (const name of names) longest.set(name, Math.max(longest.get(name) ?? 0, idleMs(name)));
+          return performance.now() >= nextAtMs;
+        },
+        5_000,
+        'the next requests',
+      );
+    }
+    const endedAtMs = systemClock.monotonicMs();
+    for (const [name, ms] of longest) expect(ms, name).toBeLessThan(IDLE_MS);
+    for (const name of names) {
+      expect(seen.model(name).lastBusyAtMs ?? 0, name).toBeGreaterThan(endedAtMs - 4_000);
+    }
+    await until(
+      () => names.every((name) => idleMs(name) >= IDLE_MS),
+      IDLE_MS + 3_000,
+      'all to be idle for five seconds',
+    );
   });
 
   it('an unload of a model deep in a prompt is stopping, then unloaded, and no crash', async () => {
