@@ -17,8 +17,8 @@ import { apuPool } from './unified.ts';
 export function amdgpuReader(tree: SysTree, card: CardFacts, periodMs: number): DeviceReader {
   const read = (request: ReadRequest): Reading => {
     const sample = readCard(tree, card, request, periodMs);
-    const troubles =
-      sample.error === null ? [] : [{ code: 'amdgpu-unreadable', message: sample.error, deviceId: card.id }];
+    const code = tree.exists(`${card.path}/device`) ? 'amdgpu-unreadable' : 'amdgpu-gone';
+    const troubles = sample.error === null ? [] : [{ code, message: sample.error, deviceId: card.id }];
     return { devices: [sample], processes: [], troubles };
   };
   return { read, close: () => {} };
@@ -36,7 +36,7 @@ function readCard(tree: SysTree, card: CardFacts, request: ReadRequest, periodMs
   );
   if (memory.vramTotalBytes === null && memory.gttTotalBytes === null) {
     const why = tree.exists(`${card.path}/device`)
-      ? `The driver of ${card.name} does not answer: see \`sudo dmesg | grep amdgpu\`.`
+      ? `The memory files of ${card.name} under ${card.path}/device can’t be read; the driver does not answer, or /sys is closed to this user or container: see \`sudo dmesg | grep amdgpu\`.`
       : `${card.name} is gone (${card.pciAddress}): it was unplugged, or its driver was unloaded.`;
     return { ...empty, power, error: why };
   }

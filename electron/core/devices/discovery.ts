@@ -106,7 +106,7 @@ function factsOf(
 function kindOf(card: CardSysfs): DeviceKind | null {
   switch (card.driver) {
     case 'amdgpu':
-      return card.vramTotalBytes === null && card.gttTotalBytes === null ? null : 'amdgpu';
+      return 'amdgpu';
     case 'nvidia':
     case 'nvidia-drm':
       return 'nvidia';

@@ -20,7 +20,7 @@ export function withNvidiaMemory(
   const decided = decideNvidiaMemory({
     // The name from the PCI ids may say what the driver's does not.
     name: `${sample.name} / ${card.name}`,
-    pciAddress: sample.pciAddress === '' ? null : sample.pciAddress,
+    pciAddress: sample.pciAddress,
     tegraHost: isTegraHost(tree),
     setting: card.memorySetting ?? null,
     ...memory,

@@ -30,6 +30,7 @@ export interface CardFacts {
   readonly id: string;
   readonly kind: DeviceKind;
   readonly name: string;
+  /** Empty: only the vendor's tool lists it, without one. */
   readonly pciAddress: string;
   /** `/sys/class/drm/card1`, or the PCI device's own folder where there is no card node. */
   readonly path: string;
@@ -54,7 +55,7 @@ export function emptySample(
     kind: card.kind,
     memory: card.memory,
     name: card.name,
-    pciAddress: card.pciAddress,
+    pciAddress: card.pciAddress === '' ? null : card.pciAddress,
     drivesDisplay: card.drivesDisplay,
     power: 'unknown',
     totalBytes: null,

@@ -5,6 +5,7 @@ export type SampleSource =
   | 'amdgpu-sysfs'
   | 'nvml'
   | 'nvidia-smi'
+  | 'rocm-smi'
   | 'drm-fdinfo'
   | 'meminfo'
   | 'simulated'

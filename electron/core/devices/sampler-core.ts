@@ -9,12 +9,13 @@ import { isFallbackName } from './pci-names.ts';
 import { mergeProcesses, plausibleRows } from './process-memory.ts';
 import type { ProcessScanner, Scan } from './process-scan.ts';
 import { type CardFacts, type DeviceReader, emptySample, HOST_MEMORY_NOTE, type Reading } from './reader.ts';
+import { rocmReader, withRocmFallback } from './rocm-reader.ts';
 import type { DeviceSample, ProcessMemory, SamplerTrouble, SampleSet } from './sample.ts';
 import type { SamplerConfig } from './sampler-messages.ts';
 import { simulatedReader } from './simulated-reader.ts';
 import type { SysTree } from './sysfs.ts';
 import { systemReader } from './system-reader.ts';
-import { runTool } from './tool-run.ts';
+import { runTool, type ToolRun } from './tool-run.ts';
 import { wordedSample, wordedTrouble } from './wording.ts';
 
 const REDISCOVER_MS = 30_000;
@@ -38,6 +39,8 @@ export interface CoreParts {
   readonly tree: SysTree;
   readonly scanner: ProcessScanner;
   readonly names: ProcessNames;
+  /** Default: `rocm-smi` on the PATH. */
+  readonly runRocmSmi?: (args: readonly string[]) => Promise<ToolRun>;
   /** Names of cards by PCI address, for those pci.ids does not know; may take seconds, asked once. */
   readonly lookUpNames?: (cards: readonly CardFacts[]) => Promise<ReadonlyMap<string, string>>;
 }
@@ -160,13 +163,16 @@ export function samplerCore(parts: CoreParts, config: SamplerConfig): SamplerCor
     usedBy: (id: string) => readonly ProcessMemory[] | null,
   ): readonly DeviceReader[] {
     const period = settings.periodMs;
-    const built: DeviceReader[] = found.flatMap((card): readonly DeviceReader[] =>
-      card.kind === 'amdgpu'
-        ? [amdgpuReader(shared.tree, card, period)]
-        : card.kind === 'nvidia'
-          ? []
-          : [drmReader(shared.tree, card, usedBy, period)],
-    );
+    const built: DeviceReader[] = found
+      .filter((card) => card.kind !== 'amdgpu' && card.kind !== 'nvidia')
+      .map((card) => drmReader(shared.tree, card, usedBy, period));
+    const amd = found.filter((card) => card.kind === 'amdgpu');
+    // A container may have the compute driver's node and no view of the cards in /sys.
+    if (amd.length > 0 || (settings.devices === null && shared.tree.exists('/dev/kfd'))) {
+      const rocm = rocmReader(shared.tree, amd, shared.runRocmSmi ?? ((args) => runTool('rocm-smi', args)));
+      const readers = amd.map((card) => amdgpuReader(shared.tree, card, period));
+      built.push(amd.length > 0 ? withRocmFallback(readers, rocm) : rocm);
+    }
     const nvidia = found.filter((card) => card.kind === 'nvidia');
     const asked = settings.devices?.find((entry) => entry.kind === 'nvidia') ?? null;
     const smi = asked?.smi ?? 'nvidia-smi';

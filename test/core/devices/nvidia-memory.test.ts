@@ -83,6 +83,14 @@ describe('an NVIDIA chip without memory of its own', () => {
     }
   });
 
+  it('without a PCI address keeps its processes', async () => {
+    const text =
+      '<nvidia_smi_log><gpu id="N/A"><product_name>Orin (nvgpu)</product_name><fb_memory_usage><total>Not Supported</total></fb_memory_usage><processes><process_info><pid>7</pid><used_memory>5 MiB</used_memory></process_info></processes></gpu></nvidia_smi_log>';
+    const { devices, processes } = await readXml(text);
+    expect(devices).toMatchObject([{ id: 'nvidia:0', pciAddress: null, memory: 'unified' }]);
+    expect(processes).toMatchObject([{ pid: 7, deviceId: 'nvidia:0', bytes: 5 * MIB }]);
+  });
+
   it('is not told by a failure: a lost GB10 is lost', async () => {
     const { devices } = await readXml(xml('NVIDIA GB10', ['GPU is lost', 'GPU is lost', 'GPU is lost']));
     expect(devices).toMatchObject([{ memory: 'discrete', totalBytes: null }]);
