@@ -1,8 +1,16 @@
+import { execFile } from 'node:child_process';
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { fail } from '../../shared/errors.ts';
-import { landlord, startLandlord, startTestRuntime, type TestRuntime } from '../support/landlord.ts';
+import {
+  LAUNCHER,
+  landlord,
+  startLandlord,
+  startTestRuntime,
+  type TestRuntime,
+} from '../support/landlord.ts';
 
 /** `landlord reserve`, the real program, against a real server over a fake runtime. */
 const GB = 1_000_000_000;
@@ -105,6 +113,40 @@ describe('landlord reserve', () => {
     ended.child.kill('SIGTERM');
     expect((await ended.ended).code).toBe(128 + 15);
     await expect.poll(() => test.runtime.reservations()).toEqual([]);
+  });
+
+  it.each([
+    ['the terminal tells the command itself', '', 'told 1'],
+    // Where the terminal tells it nothing, whatever it hears is ours.
+    ['and we tell it nothing more', 'os.setpgid(0, 0)', 'told 0'],
+  ])('leaves Ctrl-C to the terminal: %s', async (_what, begin, told) => {
+    const command = [
+      'import os, signal, time',
+      begin,
+      'told = []',
+      'signal.signal(signal.SIGINT, lambda *_: told.append(1))',
+      'print("on", flush=True)',
+      'time.sleep(1)',
+      'print("told", len(told))',
+    ].join('\n');
+    // A terminal of its own, in which somebody presses Ctrl-C once the command is there.
+    const terminal = [
+      'import os, pty, sys',
+      'pid, fd = pty.fork()',
+      'if pid == 0: os.execv(sys.argv[1], sys.argv[1:])',
+      'text, pressed = b"", False',
+      'while True:',
+      '  try: part = os.read(fd, 1000)',
+      '  except OSError: break',
+      '  if not part: break',
+      '  text += part',
+      '  if b"on" in text and not pressed: pressed = os.write(fd, b"\\x03") == 1',
+      'sys.stdout.write(text.decode())',
+      'sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))',
+    ].join('\n');
+    const args = reserve('--bytes', '9GB', '--', 'python3', '-c', command);
+    const { stdout } = await promisify(execFile)('python3', ['-c', terminal, LAUNCHER, ...args]);
+    expect(stdout.trim().endsWith(told)).toBe(true);
   });
 
   it('killed outright, it gives back: the kernel closes its connection', async () => {

@@ -146,6 +146,7 @@ describe('landlord reserve', () => {
       ok: false,
       error: { code: 'vram_denied', numbers: { bookedBytes: 9 * GB, outstandingBytes: 9 * GB } },
     });
+    expect(refused.ok ? '' : refused.error.message).toContain('sdxl has booked 9.0 GB until it ends');
     running.child.kill('SIGKILL');
     await expect.poll(() => booked(landlord), { timeout: 1_000 }).toBe(0);
     await landlord.must({ type: 'load', model: 'big', force: false });

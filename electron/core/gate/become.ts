@@ -32,7 +32,8 @@ export function become(
  * either of the two keeps the lane. Gives its exit status, 128 + n for a signal.
  *
  * When we are killed outright the child goes on and keeps the lane until it ends; that is still one
- * turn at a time. Signals we can see are passed on.
+ * turn at a time. Signals we can see are passed on, save those that a terminal's keys send: they
+ * reach the child by themselves, and a second one would cut its clean-up short.
  */
 export function supervise(
   program: Runnable,
@@ -46,8 +47,9 @@ export function supervise(
       env: definedOnly(env),
       stdio: ['inherit', 'inherit', 'inherit', ...descriptors],
     });
+    const fromKeys: readonly NodeJS.Signals[] = process.stdin.isTTY === true ? ['SIGINT', 'SIGQUIT'] : [];
     const pass = (signal: NodeJS.Signals): void => {
-      child.kill(signal);
+      if (!fromKeys.includes(signal)) child.kill(signal);
     };
     const passed: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'];
     for (const signal of passed) process.on(signal, pass);

@@ -1,6 +1,7 @@
 import { assertNever, fail, ok, type Result } from '../../../shared/errors.ts';
 import { formatBytes, formatDuration } from '../../../shared/format.ts';
 import type { Command, CommandDone } from '../runtime-api.ts';
+import { chooseDevice } from './choose-device.ts';
 import { findModel } from './find-model.ts';
 import { type CommandContext, loadModel } from './load-command.ts';
 import { type GuardsOverride, holdsMemory, type ModelView } from './model-view.ts';
@@ -177,18 +178,9 @@ async function makeRoom(
   deviceId: string | null,
   signal: AbortSignal,
 ): Promise<Result<CommandDone>> {
-  const devices = loop.sight.devices();
-  const device =
-    deviceId === null
-      ? [...devices].sort((a, b) => (b.totalBytes ?? 0) - (a.totalBytes ?? 0))[0]
-      : devices.find((one) => one.id === deviceId || one.name === deviceId);
-  if (device === undefined)
-    return fail(
-      'unknown_device',
-      devices.length === 0
-        ? 'No device has been read yet.'
-        : `There is no device ${deviceId}: say ${devices.map((one) => one.id).join(' or ')}.`,
-    );
+  const chosen = chooseDevice(loop.sight.devices(), deviceId);
+  if (!chosen.ok) return chosen;
+  const device = chosen.value;
   const wantedBytes = freeBytes ?? device.totalBytes;
   if (wantedBytes === null) return fail('unknown_device', `How much memory ${device.name} has is not known.`);
   const free = (): number | null => loop.sight.free(device.id, clock.monotonicMs()).freeBytes;

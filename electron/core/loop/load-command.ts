@@ -190,7 +190,7 @@ function deny(context: CommandContext, wish: RoomWish, view: ModelView): Result<
   const { denial } = wish;
   const error: LandlordError = {
     code: 'vram_denied',
-    message: denial.message + whoStays(context.loop, wish),
+    message: denial.message + whoStays(context.loop, wish, context.ledger.bookedOn(wish.deviceId)),
     numbers: {
       capBytes: denial.capBytes,
       bookedBytes: denial.bookedBytes,

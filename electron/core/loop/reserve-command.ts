@@ -86,7 +86,8 @@ async function book(context: CommandContext, wish: Wish, signal: AbortSignal): P
       if (!ledger.isSettling(device.id) && tries < MOST_TRIES) continue;
     }
     const made = tries < MOST_TRIES && (await makeRoomFor(loop, { ...room, denial }));
-    if (!made && !signal.aborted) return deny(context, device, denial, whoStays(loop, { ...room, denial }));
+    if (!made && !signal.aborted)
+      return deny(context, device, denial, whoStays(loop, { ...room, denial }, ledger.bookedOn(device.id)));
   }
 }
 

@@ -2,7 +2,7 @@ import { formatBytes } from '../../../shared/format.ts';
 import type { Outcome } from '../actuators/operation.ts';
 import type { ControlLoop } from '../control-loop.ts';
 import { planRoom } from '../guards/candidates.ts';
-import type { Denial } from '../ledger/booking.ts';
+import type { Booking, Denial } from '../ledger/booking.ts';
 
 /** Who asks for room on which device, and what stands in the way. */
 export interface RoomWish {
@@ -52,8 +52,15 @@ export async function makeRoomFor(loop: ControlLoop, wish: RoomWish): Promise<bo
   return (await Promise.all(left)).every(Boolean);
 }
 
-/** What stands in the way of room, in words: who would have to go, and why each stays. */
-export function whoStays(loop: ControlLoop, wish: RoomWish): string {
+/**
+ * What stands in the way of room, in words: who would have to go, and why each stays. `jobs`: the
+ * bookings on that device that are no models'; each stays until it ends.
+ */
+export function whoStays(
+  loop: ControlLoop,
+  wish: RoomWish,
+  jobs: readonly Pick<Booking, 'kind' | 'name' | 'predictedBytes'>[],
+): string {
   const plan = roomPlan(loop, wish);
   if (plan?.enough === true && plan.models.length > 0)
     return ` ${list(plan.models.map((model) => model.id))} would have to go first.`;
@@ -72,12 +79,15 @@ export function whoStays(loop: ControlLoop, wish: RoomWish): string {
       'only watched',
     ],
   ] as const;
-  return groups
+  const models = groups
     .filter(([views]) => views.length > 0)
     .map(
       ([views, why]) => ` ${list(views.map((view) => view.id))} ${views.length === 1 ? 'is' : 'are'} ${why}.`,
-    )
-    .join('');
+    );
+  const booked = jobs
+    .filter((job) => job.kind === 'reserved')
+    .map((job) => ` ${job.name} has booked ${formatBytes(job.predictedBytes)} until it ends.`);
+  return [...models, ...booked].join('');
 }
 
 function list(words: readonly string[]): string {

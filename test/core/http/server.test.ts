@@ -336,7 +336,7 @@ describe('what is not here', () => {
     expect(runtime.eventListeners()).toBe(before);
   });
 
-  it.each(['/api/turns', '/api/reservations', '/api/yield', '/v1/chat/completions', '/v1/messages'])(
+  it.each(['/api/turns', '/api/yield', '/v1/chat/completions', '/v1/messages'])(
     '%s answers 404 with a sentence',
     async (path) => {
       await start();

@@ -266,6 +266,15 @@ describe('rule 4: a denial says why in numbers', () => {
     expect(denied.ok ? null : denied.error.message).toContain("can't fit here even alone (28.0 GB at most)");
   });
 
+  it('gives a job no advice that is for models', () => {
+    const denied = card(20 * GB).reserve(ask('render', 40 * GB, { kind: 'reserved' }));
+    expect(denied.ok ? null : denied.error.message).toMatch(
+      /even alone .* Book less, or use another device\.$/,
+    );
+    const blind = card(null).reserve(ask('render', 1 * GB, { kind: 'reserved' }));
+    expect(blind.ok ? null : blind.error.message).toMatch(/says what fails\)\.$/);
+  });
+
   it('lets a sole big model down to the hard floor and no further', () => {
     const ledger = card(20.7 * GB);
     expect(ledger.reserve(ask('big', 18.6 * GB)).ok).toBe(false);
