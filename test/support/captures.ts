@@ -1,4 +1,3 @@
-import { type AmdgpuTopCard, parseAmdgpuTop } from '../../electron/core/devices/amdgpu-top.ts';
 import { stripSourceLines } from '../../electron/core/devices/capture-text.ts';
 import { type DrmClient, parseFdinfo } from '../../electron/core/devices/fdinfo.ts';
 import type { NvidiaGpu, NvidiaProcess } from '../../electron/core/devices/nvidia.ts';
@@ -6,11 +5,12 @@ import {
   parseNvidiaSmiComputeAppsCsv,
   parseNvidiaSmiGpuCsv,
 } from '../../electron/core/devices/nvidia-smi-csv.ts';
-import { parseNvidiaSmiTable } from '../../electron/core/devices/nvidia-smi-table.ts';
-import { parseNvidiaSmiText } from '../../electron/core/devices/nvidia-smi-text.ts';
 import { type NvidiaReport, parseNvidiaSmiXml } from '../../electron/core/devices/nvidia-smi-xml.ts';
 import { parseRocmSmi, type RocmReport } from '../../electron/core/devices/rocm-smi.ts';
 import type { ReadText } from '../../electron/core/devices/sysfs.ts';
+import { type AmdgpuTopCard, parseAmdgpuTop } from './amdgpu-top.ts';
+import { parseNvidiaSmiTable } from './nvidia-smi-table.ts';
+import { parseNvidiaSmiText } from './nvidia-smi-text.ts';
 
 /** One command of a saved session and what it printed; `command` is empty for output without a prompt. */
 export interface CapturePart {

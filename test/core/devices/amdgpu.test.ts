@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { amdgpuReader } from '../../../electron/core/devices/amdgpu-reader.ts';
 import { parseAmdSysfs } from '../../../electron/core/devices/amdgpu-sysfs.ts';
-import { parseAmdgpuTop } from '../../../electron/core/devices/amdgpu-top.ts';
 import { discoverAt, discoverCards, tegraModel } from '../../../electron/core/devices/discovery.ts';
 import { drivesDisplay, readConnectors } from '../../../electron/core/devices/display.ts';
 import { kfdNodeOf, readKfdUse } from '../../../electron/core/devices/kfd.ts';
@@ -10,6 +9,7 @@ import type { CardFacts, Reading } from '../../../electron/core/devices/reader.t
 import { parseRocmSmi } from '../../../electron/core/devices/rocm-smi.ts';
 import type { DeviceSample } from '../../../electron/core/devices/sample.ts';
 import type { SysTree } from '../../../electron/core/devices/sysfs.ts';
+import { parseAmdgpuTop } from '../../support/amdgpu-top.ts';
 import { memoryTree } from '../../support/memory-tree.ts';
 
 const CARD = '/sys/class/drm/card1';

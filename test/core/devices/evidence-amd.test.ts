@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { memoryKindSignals, parseAmdSysfs } from '../../../electron/core/devices/amdgpu-sysfs.ts';
-import { parseAmdgpuTop } from '../../../electron/core/devices/amdgpu-top.ts';
 import { decideMemoryKind } from '../../../electron/core/devices/apu.ts';
 import { discoverCards } from '../../../electron/core/devices/discovery.ts';
 import { parseFdinfo } from '../../../electron/core/devices/fdinfo.ts';
 import { parseRocmSmi } from '../../../electron/core/devices/rocm-smi.ts';
 import { apuPool } from '../../../electron/core/devices/unified.ts';
+import { parseAmdgpuTop } from '../../support/amdgpu-top.ts';
 import { parsePart, splitCapture, sysfsCapture } from '../../support/captures.ts';
 import { evidenceFiles, readEvidence } from '../../support/evidence.ts';
 import { memoryTree } from '../../support/memory-tree.ts';

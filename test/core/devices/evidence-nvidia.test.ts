@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { migUsedBytes, type NvidiaGpu } from '../../../electron/core/devices/nvidia.ts';
 import { decideNvidiaMemory } from '../../../electron/core/devices/nvidia-memory.ts';
-import { driverVersionIn } from '../../../electron/core/devices/nvidia-smi-table.ts';
 import { nvidiaSmiTrouble } from '../../../electron/core/devices/nvidia-trouble.ts';
 import { type ParsedPart, parsePart, splitCapture } from '../../support/captures.ts';
 import { evidenceFiles, readEvidence } from '../../support/evidence.ts';
+import { driverVersionIn } from '../../support/nvidia-smi-table.ts';
 
 const MIB = 1024 * 1024;
 const FOLDER = 'nvidia-smi';

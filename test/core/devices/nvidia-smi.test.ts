@@ -4,11 +4,11 @@ import {
   parseNvidiaSmiComputeAppsCsv,
   parseNvidiaSmiGpuCsv,
 } from '../../../electron/core/devices/nvidia-smi-csv.ts';
-import { driverVersionIn, parseNvidiaSmiTable } from '../../../electron/core/devices/nvidia-smi-table.ts';
-import { parseNvidiaSmiText } from '../../../electron/core/devices/nvidia-smi-text.ts';
 import { parseNvidiaSmiXml } from '../../../electron/core/devices/nvidia-smi-xml.ts';
 import { nvidiaSmiTrouble, nvidiaTroublesIn } from '../../../electron/core/devices/nvidia-trouble.ts';
 import { readFixture } from '../../support/evidence.ts';
+import { driverVersionIn, parseNvidiaSmiTable } from '../../support/nvidia-smi-table.ts';
+import { parseNvidiaSmiText } from '../../support/nvidia-smi-text.ts';
 
 const MIB = 1024 * 1024;
 const ASKED = ['index', 'name', 'memory.total', 'memory.used', 'utilization.gpu'];

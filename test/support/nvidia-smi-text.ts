@@ -1,8 +1,12 @@
-import { stripSourceLines } from './capture-text.ts';
-import { NO_GPU_FIGURES, type NvidiaGpu, type NvidiaProcess, parseProcessType } from './nvidia.ts';
-import { driverVersionIn } from './nvidia-smi-table.ts';
-import type { NvidiaReport } from './nvidia-smi-xml.ts';
-import { nvidiaTroublesIn } from './nvidia-trouble.ts';
+import { stripSourceLines } from '../../electron/core/devices/capture-text.ts';
+import {
+  NO_GPU_FIGURES,
+  type NvidiaGpu,
+  type NvidiaProcess,
+  parseProcessType,
+} from '../../electron/core/devices/nvidia.ts';
+import type { NvidiaReport } from '../../electron/core/devices/nvidia-smi-xml.ts';
+import { nvidiaTroublesIn } from '../../electron/core/devices/nvidia-trouble.ts';
 import {
   MIB,
   parseBytes,
@@ -11,7 +15,8 @@ import {
   parsePercent,
   parseSwitch,
   parseWord,
-} from './quantity.ts';
+} from '../../electron/core/devices/quantity.ts';
+import { driverVersionIn } from './nvidia-smi-table.ts';
 
 type Draft = { -readonly [K in keyof NvidiaGpu]: NvidiaGpu[K] };
 type ProcessDraft = { -readonly [K in keyof NvidiaProcess]: NvidiaProcess[K] };

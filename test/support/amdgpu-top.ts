@@ -1,6 +1,12 @@
-import { stripSourceLines } from './capture-text.ts';
-import { parseBytes, parseCount, parsePciAddress, parsePercent, plausibleBytes } from './quantity.ts';
-import { isRecord, jsonObjectsIn } from './rocm-smi.ts';
+import { stripSourceLines } from '../../electron/core/devices/capture-text.ts';
+import {
+  parseBytes,
+  parseCount,
+  parsePciAddress,
+  parsePercent,
+  plausibleBytes,
+} from '../../electron/core/devices/quantity.ts';
+import { isRecord, jsonObjectsIn } from '../../electron/core/devices/rocm-smi.ts';
 
 export interface AmdgpuTopProcess {
   readonly pid: number;

@@ -1,4 +1,4 @@
-import { stripSourceLines } from './capture-text.ts';
+import { stripSourceLines } from '../../electron/core/devices/capture-text.ts';
 import {
   type MigInstance,
   NO_GPU_FIGURES,
@@ -6,10 +6,10 @@ import {
   type NvidiaProcess,
   type NvidiaTrouble,
   parseProcessType,
-} from './nvidia.ts';
-import { memoryAnswerOf } from './nvidia-memory.ts';
-import type { NvidiaReport } from './nvidia-smi-xml.ts';
-import { nvidiaTroublesIn } from './nvidia-trouble.ts';
+} from '../../electron/core/devices/nvidia.ts';
+import { memoryAnswerOf } from '../../electron/core/devices/nvidia-memory.ts';
+import type { NvidiaReport } from '../../electron/core/devices/nvidia-smi-xml.ts';
+import { nvidiaTroublesIn } from '../../electron/core/devices/nvidia-trouble.ts';
 import {
   MIB,
   parseBytes,
@@ -18,7 +18,7 @@ import {
   parsePercent,
   parseSwitch,
   parseWord,
-} from './quantity.ts';
+} from '../../electron/core/devices/quantity.ts';
 
 /**
  * The table plain `nvidia-smi` prints, of drivers 390 to 610. It is the only text format that lists
