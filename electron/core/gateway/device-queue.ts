@@ -48,7 +48,7 @@ export class DeviceQueue {
   #timer: NodeJS.Timeout | null = null;
 
   constructor(options: QueueOptions) {
-    this.#options = { maxDepth: 8, agedMs: 30_000, lingerMs: 500, onChange: () => {}, ...options };
+    this.#options = { maxDepth: 8, agedMs: 10_000, lingerMs: 200, onChange: () => {}, ...options };
     this.#depth = Math.min(START_DEPTH, this.#options.maxDepth);
     this.#grewAtMs = options.monotonicMs();
   }

@@ -30,7 +30,7 @@ export interface Waiting {
   readonly sinceMs: number;
 }
 
-export const AGED_MS = 60_000;
+export const AGED_MS = 20_000;
 /** Turns of one model in a row while others wait, so that models are not swapped to and fro, nor kept for ever. */
 const MOST_IN_A_ROW = 8;
 
