@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+import { dialectOf, workOf } from '../../../electron/core/gateway/endpoints.ts';
+import { fallbackModel, upstreamPath } from '../../../electron/core/gateway/fallback.ts';
+import { usageOf } from '../../../electron/core/gateway/tail.ts';
+
+describe('what a path asks', () => {
+  it('takes the lane for what generates, never for embeddings, rerank, lists and counts', () => {
+    for (const path of [
+      '/v1/chat/completions',
+      '/v1/completions',
+      '/v1/responses',
+      '/v1/messages',
+      '/completion',
+      '/infill',
+      '/v1/images/generations',
+      '/v1/audio/speech',
+      '/v1/chat/completions?x=1',
+      '/v1/messages/',
+    ])
+      expect(workOf('POST', path), path).toBe('generate');
+    for (const path of [
+      '/v1/embeddings',
+      '/v1/rerank',
+      '/reranking',
+      '/v1/messages/count_tokens',
+      '/tokenize',
+    ])
+      expect(workOf('POST', path), path).toBe('compute');
+    for (const path of ['/v1/models', '/props', '/slots', '/v1/chat/completions'])
+      expect(workOf('GET', path)).toBe('other');
+    expect(workOf('POST', '/models/load')).toBe('other');
+  });
+
+  it('has Anthropic’s errors on its paths alone', () => {
+    expect(dialectOf('/v1/messages')).toBe('anthropic');
+    expect(dialectOf('/v1/messages/count_tokens')).toBe('anthropic');
+    expect(dialectOf('/v1/chat/completions')).toBe('openai');
+  });
+});
+
+describe('an entry of the fallback chain', () => {
+  const entry = {
+    name: 'cloud',
+    url: 'https://a.example/v1',
+    apiKeyEnv: null,
+    models: { 'qwen-27b': 'big', '*': 'any' },
+  };
+
+  it('has its own name for a model, or one for all, or the same', () => {
+    expect(fallbackModel(entry, 'router/qwen-27b')).toBe('big');
+    expect(fallbackModel(entry, 'other')).toBe('any');
+    expect(fallbackModel({ ...entry, models: {} }, 'router/other')).toBe('other');
+  });
+
+  it('is asked at its own path, whether its URL ends in /v1 or not', () => {
+    expect(upstreamPath('https://a.example/v1', '/v1/chat/completions').path).toBe('/v1/chat/completions');
+    expect(upstreamPath('https://a.example/api/v1/', '/v1/x?y=1')).toEqual({
+      origin: 'https://a.example',
+      path: '/api/v1/x?y=1',
+    });
+    expect(upstreamPath('http://127.0.0.1:1', '/v1/x').path).toBe('/v1/x');
+  });
+});
+
+describe('the tokens of an answer', () => {
+  it('are read from its end, in any of the shapes', () => {
+    expect(usageOf('…"usage":{"prompt_tokens":3,"completion_tokens": 7}}')).toEqual({
+      promptTokens: 3,
+      generatedTokens: 7,
+    });
+    expect(usageOf('"usage":{"input_tokens":3,"output_tokens":1}…"usage":{"output_tokens":9}')).toEqual({
+      promptTokens: 3,
+      generatedTokens: 9,
+    });
+    expect(usageOf('"timings":{"prompt_n":1,"predicted_n":2,"predicted_ms":1.5}').generatedTokens).toBe(2);
+    expect(usageOf('nothing')).toEqual({ promptTokens: null, generatedTokens: null });
+  });
+});

@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { InFlight } from '../../../electron/core/gateway/in-flight.ts';
+import { frontRoute, resolveRoute } from '../../../electron/core/gateway/route.ts';
+import { guardModel } from '../../../electron/core/loop/world.ts';
+import { backendSetting } from '../../support/backend-setting.ts';
+import { modelView } from '../../support/model-view.ts';
+
+const A = backendSetting({ name: 'a', url: 'http://127.0.0.1:1' });
+const B = backendSetting({ name: 'b', url: 'http://127.0.0.1:2' });
+const VIEWS = [
+  modelView({ backend: 'a', name: 'qwen', aliases: ['big'] }),
+  modelView({ backend: 'a', name: 'both' }),
+  modelView({ backend: 'b', name: 'both' }),
+];
+
+describe('where a request goes', () => {
+  it('by name or alias as it stands; by `backend/model` with the backend’s own name', () => {
+    const named = resolveRoute('big', VIEWS, [A, B]);
+    expect(named.ok && [named.value.setting.name, named.value.sentName]).toEqual(['a', null]);
+    const full = resolveRoute('b/both', VIEWS, [A, B]);
+    expect(full.ok && [full.value.url, full.value.sentName]).toEqual(['http://127.0.0.1:2', 'both']);
+    const alias = resolveRoute('a/big', VIEWS, [A, B]);
+    expect(alias.ok && [alias.value.view?.id, alias.value.sentName]).toEqual(['a/qwen', 'big']);
+  });
+
+  it('nowhere where a name means several, or none', () => {
+    for (const wanted of ['both', 'nobody', null]) {
+      const route = resolveRoute(wanted, VIEWS, [A, B]);
+      expect(route.ok).toBe(false);
+      if (!route.ok) expect(route.error.code).toBe('unknown_model');
+    }
+  });
+
+  it('without a model: to the only backend there is', () => {
+    const route = resolveRoute(null, VIEWS, [A]);
+    expect(route.ok && route.value.setting.name).toBe('a');
+  });
+
+  it('at a front port: always to its backend, which knows best what it has', () => {
+    expect(frontRoute('qwen', VIEWS, A, 'u').view?.id).toBe('a/qwen');
+    expect(frontRoute('nobody', VIEWS, A, 'u').view).toBeNull();
+    expect(frontRoute('b/both', VIEWS, A, 'u').sentName).toBeNull();
+  });
+});
+
+describe('a request in flight', () => {
+  const flight = { modelId: 'a/qwen', deviceId: null, caller: null, sinceMs: 0 };
+
+  it('makes its model busy before its backend shows it, with the class of whoever it serves (rule 7)', () => {
+    const flights = new InFlight();
+    const idle = modelView({ backend: 'a', name: 'qwen', observed: { busy: false } });
+    const seen = (): unknown => {
+      const { busy, turnClass } = guardModel(idle, (id) => flights.use(id));
+      return { busy, turnClass };
+    };
+    expect(seen()).toEqual({ busy: false, turnClass: null });
+    const batch = flights.enter({ ...flight, class: 'batch' });
+    expect(seen()).toEqual({ busy: true, turnClass: 'batch' });
+    const person = flights.enter({ ...flight, class: 'interactive' });
+    expect(seen()).toEqual({ busy: true, turnClass: 'interactive' });
+    person[Symbol.dispose]();
+    person[Symbol.dispose]();
+    expect(seen()).toEqual({ busy: true, turnClass: 'batch' });
+    batch[Symbol.dispose]();
+    expect(seen()).toEqual({ busy: false, turnClass: null });
+  });
+});
