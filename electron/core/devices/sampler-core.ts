@@ -108,6 +108,14 @@ export function samplerCore(parts: CoreParts, config: SamplerConfig): SamplerCor
     return readings;
   };
 
+  /** With no reading at all: cards that are there are unknown, and only without a card the system's memory counts. */
+  const stand = async (nowMs: number): Promise<DeviceSample[]> => {
+    if (cards.length > 0) return cards.map((card) => unreadSample(card, nowMs, config.periodMs));
+    const request = { nowMs, processes: false, openCards: null };
+    const plain = await plainSystem(tree, config.periodMs).read(request);
+    return plain.devices.map(wordedSample);
+  };
+
   const tick = async (nowMs: number): Promise<SampleSet> => {
     if (nowMs >= discoverAtMs) rediscover(nowMs);
     const wantProcesses = nowMs >= processesAtMs;
@@ -125,14 +133,7 @@ export function samplerCore(parts: CoreParts, config: SamplerConfig): SamplerCor
     for (const sample of lostSamples) {
       troubles.push({ code: 'device-lost', message: sample.error ?? '', deviceId: sample.id });
     }
-    if (devices.length === 0) {
-      const fallback = await plainSystem(tree, config.periodMs).read({
-        nowMs,
-        processes: false,
-        openCards: null,
-      });
-      devices = fallback.devices.map(wordedSample);
-    }
+    if (devices.length === 0) devices = await stand(nowMs);
     if (troubles.length > 0) discoverAtMs = Math.min(discoverAtMs, nowMs + REDISCOVER_FAILED_MS);
     const rows = wantProcesses ? rowsOf(readings, scanned, devices, scanner, watched) : null;
     sequence += 1;
@@ -214,6 +215,11 @@ function plainSystem(tree: SysTree, periodMs: number): DeviceReader {
 
 function lostSample(card: CardFacts, nowMs: number, periodMs: number): DeviceSample {
   const error = `${card.name} (${card.pciAddress}) was there and is gone: it was unplugged, reset, or its driver was unloaded. It is used again when it comes back.`;
+  return { ...emptySample(card, 'none', nowMs, periodMs), error };
+}
+
+function unreadSample(card: CardFacts, nowMs: number, periodMs: number): DeviceSample {
+  const error = `${card.name} (${card.pciAddress}) can’t be read now; it is tried again by itself. See the other notices for the reason.`;
   return { ...emptySample(card, 'none', nowMs, periodMs), error };
 }
 

@@ -43,9 +43,9 @@ function sampler(files: Record<string, string | null>, answers: () => ToolRun) {
       tree,
       scanner: processScanner(tree, 4096, () => new Set([1])),
       names: { name: () => null, startTimeTicks: () => null },
-      runRocmSmi: async (args) => {
+      runRocmSmi: (args) => {
         asked.push(args);
-        return answers();
+        return Promise.resolve(answers());
       },
     },
     { devices: null, periodMs: 500, processPeriodMs: 2000, memory: {} },
@@ -99,6 +99,24 @@ describe('rocm-smi', () => {
     const { tick, asked } = sampler(files, () => answer());
     expect((await tick(0)).devices).toMatchObject([{ power: 'suspended', error: null }]);
     expect(asked).toEqual([]);
+  });
+
+  it('is not run for a card that may sleep and that nobody uses', async () => {
+    const { tick, asked } = sampler({ ...closedCard(), [`${DEVICE}/power/control`]: 'auto\n' }, () =>
+      answer(),
+    );
+    await tick(0);
+    await tick(500);
+    expect(asked).toEqual([]);
+  });
+
+  it('a reader that breaks leaves its card unknown, and the machine’s RAM is not shown in its place', async () => {
+    const { tick } = sampler(closedCard(), () => {
+      throw new Error('broken');
+    });
+    const { devices } = await tick(0);
+    expect(devices).toMatchObject([{ id: 'pci:0000:2d:00.0', totalBytes: null, freeBytes: null }]);
+    expect(devices[0]?.error).not.toBeNull();
   });
 
   it('takes an APU’s pool from it, bounded by MemAvailable', async () => {
