@@ -61,8 +61,9 @@ function deviceLines(device: DeviceState, allTenants: readonly TenantState[], lo
       : [drawBar(cells, look.unicode), paint(look, 'quiet', legend(cells, look.unicode))];
   const use = `${formatBytes(device.usedBytes)} of ${formatBytes(device.totalBytes)} used, ${formatBytes(device.freeBytes)} free`;
   const rules = `floor ${formatBytes(device.floorBytes)} · cap ${formatBytes(device.capBytes)}, ${formatBytes(device.bookedBytes)} of it booked`;
-  const loads =
-    device.outstandingBytes > 0 ? [`${formatBytes(device.outstandingBytes)} still to come from loads`] : [];
+  // Of loads in flight, and of jobs that have booked ahead.
+  const coming =
+    device.outstandingBytes > 0 ? [`${formatBytes(device.outstandingBytes)} booked and not taken yet`] : [];
   const screen = device.drivesDisplay === true ? ', drives the display' : '';
   return [
     `${paint(look, 'bold', plain(device.name))} (${plain(device.id)}${screen}) · ${healthText(device.health, look)}`,
@@ -70,7 +71,7 @@ function deviceLines(device: DeviceState, allTenants: readonly TenantState[], lo
       ...bar,
       use,
       rules,
-      ...loads,
+      ...coming,
       ...tenantLines(tenants),
       ...device.notes.map((note) => paint(look, 'quiet', plain(note))),
     ].map((line) => `  ${line}`),

@@ -107,6 +107,13 @@ describe('status', () => {
     expect(JSON.parse(ran.out)).toEqual(test.runtime.state());
   });
 
+  it('says how much is booked and not taken yet, where there is any', async () => {
+    expect((await landlord(here('status'))).out).not.toContain('not taken yet');
+    const { devices } = test.runtime.state();
+    test.runtime.publish({ devices: devices.map((one) => ({ ...one, outstandingBytes: 9e9 })) });
+    expect((await landlord(here('status'))).out).toContain('9.0 GB booked and not taken yet');
+  });
+
   it('shows what memory there is, who holds it and why a model left', async () => {
     const ran = await landlord(here('status'), { LANG: 'C.UTF-8' });
     expect(ran.code).toBe(0);

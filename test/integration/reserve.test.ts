@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { createConnection, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { TenantState } from '../../shared/state.ts';
 import { LARGE_SHAPE, TINY_SHAPE } from '../support/gguf.ts';
@@ -167,6 +168,31 @@ describe('landlord reserve', () => {
 });
 
 describe('many jobs at once', () => {
+  it('killed at any instant, while they ask, wait for room or hold it, leave the book as it was', async () => {
+    await using landlord = await bench();
+    await landlord.must({ type: 'load', model: 'big', force: false });
+    await idle(landlord, 'router/big');
+    const jobs = [0, 150, 300, 450, 700, 1_000, 1_500].map((ms) => ({
+      ms,
+      running: reserve(landlord, 'exec sleep 2'),
+    }));
+    await Promise.all(
+      jobs.map(async ({ ms, running }) => {
+        await sleep(ms);
+        running.child.kill('SIGKILL');
+        await running.ended;
+      }),
+    );
+    await expect.poll(() => landlord.runtime.reservations()).toEqual([]);
+    const count = (kind: string): number => landlord.events.filter((event) => event.kind === kind).length;
+    await expect.poll(() => count('reservation_over')).toBe(count('reserved'));
+    // The room is really there again for the next.
+    const last = await reserve(landlord, 'exit 0').ended;
+    expect(last.code).toBe(0);
+    await expect.poll(() => booked(landlord)).toBe(0);
+    expect(landlord.model('router/big').status).toBe('unloaded');
+  });
+
   it('are admitted only as far as there is room, and leave nothing behind however they end', async () => {
     await using landlord = await bench();
     const token = (await readFile(join(landlord.folder, 'state', 'token'), 'utf8')).trim();
