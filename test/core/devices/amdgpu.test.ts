@@ -182,6 +182,25 @@ describe('discovery', () => {
     expect(discoverCards(tree)[1]?.name).toBe('NVIDIA RTX A500');
   });
 
+  it('sensors that can’t be read say nothing of an APU, and those that lack its rail speak against one', () => {
+    const signs = (label: string | null): string | undefined =>
+      discoverCards(
+        memoryTree(
+          cardFiles({
+            [`${DEVICE}/uevent`]: 'DRIVER=amdgpu\nPCI_ID=1002:FFF0\nPCI_SLOT_NAME=0000:2d:00.0\n',
+            [`${DEVICE}/device`]: '0xfff0\n',
+            [`${DEVICE}/mem_info_vram_vendor`]: null,
+            [`${DEVICE}/mem_info_vram_total`]: String(512 * 1024 ** 2),
+            [`${DEVICE}/mem_info_gtt_total`]: String(2 * 1024 ** 3),
+            [`${DEVICE}/hwmon/hwmon3/in0_label`]: label,
+          }),
+        ),
+      )[0]?.memory;
+    expect(signs(null)).toBe('unified');
+    expect(signs('vddgfx\n')).toBe('discrete');
+    expect(signs('vddnb\n')).toBe('unified');
+  });
+
   it('a setting overrides what the memory is, and a path in the settings may name the device folder', () => {
     const tree = memoryTree(cardFiles());
     expect(discoverAt(tree, DEVICE, { 'pci:0000:2d:00.0': 'unified' })).toMatchObject({
@@ -191,12 +210,13 @@ describe('discovery', () => {
     expect(discoverAt(tree, '/sys/class/drm/card9/device')).toBeNull();
   });
 
-  it('a Jetson is told by its device tree', () => {
+  it('a Jetson is told by its device tree or its release file', () => {
     const files = {
       '/proc/device-tree/compatible': 'nvidia,p3767\0nvidia,tegra234\0',
       '/proc/device-tree/model': 'Orin Nano\0',
     };
     expect(tegraModel(memoryTree(files))).toBe('Orin Nano');
+    expect(tegraModel(memoryTree({ '/etc/nv_tegra_release': '# R36\n' }))).toBe('NVIDIA Jetson');
     expect(tegraModel(memoryTree({}))).toBeNull();
   });
 

@@ -10,6 +10,7 @@ import {
   cardBusyPercent,
   cardDisplayActive,
   cardMemory,
+  cardMig,
   cardName,
   cardProcesses,
 } from '../../../electron/core/devices/nvml-card.ts';
@@ -490,7 +491,25 @@ describe('NVML through koffi', () => {
         { pid: 501, bytes: null, type: 'C' },
         { pid: 502, bytes: 1000002, type: 'C' },
       ]);
+      expect(cardMig(nvml, handle)).toEqual({ enabled: false, instances: [] });
       expect(nvml.shutdown()).toBe(0);
+    });
+
+    it('the instances of a card split by MIG are read through their own handles', () => {
+      const loaded = loadNvml(join(folder, 'stand-in.so'));
+      if (!loaded.ok) throw new Error(loaded.why);
+      const { nvml } = loaded;
+      nvml.init();
+      const { handle } = nvml.handleByPci('0000:0c:00.0');
+      expect(cardMemory(nvml, handle)).toEqual({ ok: false, code: 4 });
+      const { enabled, instances } = cardMig(nvml, handle);
+      expect(enabled).toBe(true);
+      expect(instances.map((row) => [row.gpuInstanceId, row.totalBytes, row.usedBytes])).toEqual([
+        [2, 2e9, 2e8],
+        [2, 2e9, 2e8],
+        [5, 5e9, 5e8],
+      ]);
+      nvml.shutdown();
     });
   }
 });
