@@ -21,7 +21,9 @@ import type { Decision, GuardDevice, GuardModel } from './world.ts';
  *
  * A footprint nobody knows makes a race only once free memory is below the floor or about to be.
  * With `maxBig` a number, a big newcomer displaces the big models beyond it: quiet ones at once, busy
- * ones only where the bytes are needed, or where it can't be told whether they are.
+ * ones only where the bytes are needed, or where it can't be told whether they are. A quiet one whose
+ * bytes are not needed is first asked whether it has begun to work since the last look: nothing is lost
+ * by waiting for that one answer (a few milliseconds), and a request could be.
  *
  * Rule 6 comes first: without a fresh reading nothing is decided here, whatever an event says.
  */
