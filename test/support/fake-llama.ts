@@ -36,9 +36,9 @@ export function entry(id: string, value: string, args: readonly string[] = []) {
   };
 }
 
-/** `onStream` is called as each event stream opens, before anything is sent on it. */
+/** `events`: `hang` takes the request for the stream and never answers. `onStream` is called as each event stream opens, before anything is sent on it. */
 export async function fakeLlama(
-  options: { readonly events?: boolean; readonly onStream?: () => void } = {},
+  options: { readonly events?: boolean | 'hang'; readonly onStream?: () => void } = {},
 ): Promise<FakeLlama> {
   const asked: string[] = [];
   const streams = new Set<ServerResponse>();
@@ -49,6 +49,7 @@ export async function fakeLlama(
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
     const target = `${request.method} ${request.url}`;
     asked.push(target);
+    if (target === 'GET /models/sse' && options.events === 'hang') return;
     if (target === 'GET /models/sse' && options.events !== false) {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
       streams.add(response);

@@ -4,7 +4,14 @@ import { llamaCppBackend } from '../../../electron/core/backends/llama-cpp-route
 import { systemClock } from '../../../electron/core/clock.ts';
 import type { ProcessFacts } from '../../../electron/core/process/identity.ts';
 import type { ServerInspector } from '../../../electron/core/process/proof.ts';
-import { entry, type FakeLlama, fakeInspector, fakeLlama, ROUTER_PROPS } from '../../support/fake-llama.ts';
+import {
+  entry,
+  type FakeAnswer,
+  type FakeLlama,
+  fakeInspector,
+  fakeLlama,
+  ROUTER_PROPS,
+} from '../../support/fake-llama.ts';
 import { until } from '../../support/router.ts';
 
 const FAST = { tickMs: 10, resyncMs: 100_000, pollMs: 15, firstBackoffMs: 5, lastBackoffMs: 20 };
@@ -90,18 +97,28 @@ describe('watching a router', () => {
     expect(backend.snapshot().notes.join(' ')).toMatch(/no event stream/);
   });
 
-  it.each<[string, { status: number; body: unknown } | null]>([
+  const SLOW = { firstBackoffMs: 60_000, lastBackoffMs: 60_000, requestTimeoutMs: 60_000 };
+
+  it.each<[string, FakeAnswer]>([
     ['answers with an error', { status: 500, body: { error: { message: 'no' } } }],
-    ['ends at once', { status: 200, body: 'data' }],
+    ['is a page', { status: 200, body: '<html>' }],
   ])('reads the list every moment where the stream %s, and says so', async (_, stream) => {
     const server = await fake({ events: false });
-    if (stream !== null) server.answers.set('GET /models/sse', stream);
+    server.answers.set('GET /models/sse', stream);
     list(server, entry('a', 'unloaded'));
-    const { backend } = watch(server, fakeInspector(), { firstBackoffMs: 60_000, lastBackoffMs: 60_000 });
-    await until(() => status(backend, 'a') === 'unloaded', 5_000, 'a list');
+    const { backend } = watch(server, fakeInspector(), SLOW);
+    await until(() => /event stream/.test(backend.snapshot().notes.join(' ')), 5_000, 'the note');
     list(server, entry('a', 'loading'));
     await until(() => status(backend, 'a') === 'loading', 5_000, 'the poll');
-    expect(backend.snapshot().notes.join(' ')).toMatch(/event stream/);
+  });
+
+  it('reads the list every moment while the stream does not open', async () => {
+    const server = await fake({ events: 'hang' });
+    list(server, entry('a', 'unloaded'));
+    const { backend } = watch(server, fakeInspector(), SLOW);
+    await until(() => server.asked.includes('GET /models/sse'), 5_000, 'the stream to be asked for');
+    list(server, entry('a', 'loading'));
+    await until(() => status(backend, 'a') === 'loading', 5_000, 'the poll');
   });
 
   it('a model of unknown state counts as loaded, and a note says why nobody can tell what it does', async () => {
