@@ -24,6 +24,7 @@ import { Fleet } from './loop/fleet.ts';
 import { durableForecaster } from './loop/forecaster.ts';
 import { Intents } from './loop/intents.ts';
 import { Journal, type SystemLog } from './loop/journal.ts';
+import { laneUse } from './loop/lane-use.ts';
 import { laneWatchAside } from './loop/lane-watch-aside.ts';
 import { LaneWriter } from './loop/lane-writer.ts';
 import { LaneBook } from './loop/lanes.ts';
@@ -235,7 +236,7 @@ async function assemble(
     wishes: await readWishes(store),
     effects: realEffects(fleet, () => sampler),
     bootMs: () => uptime() * 1000,
-    uses: (modelId) => gateway.use(modelId),
+    uses: (modelId) => gateway.use(modelId) ?? laneUse(lanes.list(), modelId),
     onStep: () => publisher.stepped(),
     onWishes: (wishes) => void writeWishes(store, wishes),
   });

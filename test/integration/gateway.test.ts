@@ -66,7 +66,8 @@ function openai(session: string, base = landlord.runtime.url): OpenAI {
   });
 }
 
-const ASK = { messages: [{ role: 'user' as const, content: 'abcdefgh' }], max_tokens: 8 };
+// Random weights would end a sentence at random, and at once now and then.
+const ASK = { messages: [{ role: 'user' as const, content: 'abcdefgh' }], max_tokens: 8, ignore_eos: true };
 
 describe('the official OpenAI client', () => {
   it('has its model loaded, booked and answering, and is told the route', async () => {
@@ -257,12 +258,14 @@ describe('the official Anthropic client', () => {
       baseURL: landlord.runtime.url,
       defaultHeaders: { 'x-landlord-session': session },
     });
-  const ask = { model: 'small', max_tokens: 8, messages: [{ role: 'user' as const, content: 'abcdefgh' }] };
+  const ask = { ...ASK, model: 'small' };
 
   it('is answered, streaming and not', async () => {
     const whole = await client('one').messages.create(ask);
     expect(whole.type).toBe('message');
-    const stream = client('one').messages.stream(ask);
+    // Not its `stream` helper: llama-server leaves message_start out where a random model's first token is
+    // half a letter, also when asked directly.
+    const stream = await client('one').messages.create({ ...ask, stream: true });
     const types = new Set<string>();
     for await (const event of stream) types.add(event.type);
     expect(types).toContain('message_stop');

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Agent, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import { messageOf } from '../../../shared/errors.ts';
 import type { NewEvent } from '../../../shared/events.ts';
 import type { BackendSetting, Settings } from '../../../shared/settings.ts';
@@ -7,12 +7,13 @@ import type { RequestRecord } from '../events/request-record.ts';
 import type { Gate } from '../gate/gate.ts';
 import type { TurnClass } from '../gate/sidecar.ts';
 import type { CommandContext } from '../loop/load-command.ts';
+import type { ModelUse } from '../loop/world.ts';
 import type { ReportedEvent } from '../runtime-api.ts';
 import { type Admission, createAdmission } from './admission.ts';
 import { Counts } from './counts.ts';
 import { DeviceQueue, type QueueSnapshot } from './device-queue.ts';
 import { openExchange } from './exchange.ts';
-import { InFlight, type ModelUse } from './in-flight.ts';
+import { InFlight } from './in-flight.ts';
 import { LaneLines } from './lane-line.ts';
 import { modelDetail, modelList } from './model-list.ts';
 import { sendRefusal } from './refusals.ts';
@@ -39,7 +40,7 @@ export interface GatewayParts {
   readonly admission: Admission;
   readonly lines: LaneLines;
   readonly flights: InFlight;
-  readonly dispatcher: Dispatcher;
+  dispatcher(): Promise<Dispatcher>;
   readonly keepAliveMs: { readonly first: number; readonly every: number };
   readonly tell: (event: NewEvent) => void;
   readonly report: (event: ReportedEvent) => void;
@@ -88,19 +89,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   const queues = new Map<string, DeviceQueue>();
   const listeners = new Set<() => void>();
   const monotonicMs = (): number => context.clock.monotonicMs();
-  // A prompt may take minutes before the first byte, and a model may think in the middle: no time limit
-  // of ours, the client has its own. No pipelining: a request behind another would wait for it.
-  const dispatcher =
-    options.dispatcher ??
-    new Agent({
-      pipelining: 1,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      connect: { timeout: CONNECT_LIMIT_MS },
-      // llama-server drops a quiet connection after 5 s (cpp-httplib's default).
-      keepAliveTimeout: 4_000,
-      keepAliveTimeoutThreshold: 1_500,
-    });
+  let dispatcher: Promise<Dispatcher> | null =
+    options.dispatcher === undefined ? null : Promise.resolve(options.dispatcher);
   const queue = (deviceId: string | null): DeviceQueue => {
     const id = deviceId ?? NO_DEVICE;
     const known = queues.get(id);
@@ -120,7 +110,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     admission: createAdmission(context, stopping.signal),
     lines: new LaneLines(() => options.gate.world.monotonicMs()),
     flights,
-    dispatcher,
+    dispatcher() {
+      dispatcher ??= makeDispatcher();
+      return dispatcher;
+    },
     keepAliveMs: options.keepAliveMs ?? KEEP_ALIVE_MS,
     tell: options.tell,
     report: options.report,
@@ -173,7 +166,23 @@ export function createGateway(options: GatewayOptions): Gateway {
     metrics: () => counts.render(flights.list().length),
     async stop() {
       stopping.abort();
-      await dispatcher.destroy();
+      await (await dispatcher)?.destroy();
     },
   };
+}
+
+/** undici takes 30 MB of memory (measured): whoever never asks the gateway does not pay for it. */
+async function makeDispatcher(): Promise<Dispatcher> {
+  const { Agent } = await import('undici');
+  // A prompt may take minutes before the first byte, and a model may think in the middle: no time limit
+  // of ours, the client has its own. No pipelining: a request behind another would wait for it.
+  return new Agent({
+    pipelining: 1,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { timeout: CONNECT_LIMIT_MS },
+    // llama-server drops a quiet connection after 5 s (cpp-httplib's default).
+    keepAliveTimeout: 4_000,
+    keepAliveTimeoutThreshold: 1_500,
+  });
 }

@@ -1,4 +1,5 @@
 import type { TurnClass } from '../gate/sidecar.ts';
+import type { ModelUse } from '../loop/world.ts';
 
 /** One request that is being served, or waits to be. */
 export interface Flight {
@@ -8,11 +9,6 @@ export interface Flight {
   readonly class: TurnClass;
   readonly caller: string | null;
   readonly sinceMs: number;
-}
-
-export interface ModelUse {
-  readonly class: TurnClass;
-  readonly requests: number;
 }
 
 /**

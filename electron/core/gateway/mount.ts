@@ -4,11 +4,11 @@ import type { RequestLog } from '../events/request-log.ts';
 import type { Gate } from '../gate/gate.ts';
 import type { GatewayMount } from '../http/routes.ts';
 import type { CommandContext } from '../loop/load-command.ts';
+import type { ModelUse } from '../loop/world.ts';
 import type { ReportedEvent } from '../runtime-api.ts';
 import { Fronts } from './front.ts';
 import { createGateway } from './gateway.ts';
 import { addHistoryRoute } from './history-route.ts';
-import type { ModelUse } from './in-flight.ts';
 import { addGatewayRoutes } from './routes.ts';
 import { addTurnRoutes } from './turn-routes.ts';
 

@@ -69,7 +69,7 @@ export async function sendElsewhere(
     // Anthropic's own servers know this header alone.
     if (key !== null && exchange.dialect === 'anthropic') headers.push('x-api-key', key);
     const end = await forward({
-      dispatcher: parts.dispatcher,
+      dispatcher: await parts.dispatcher(),
       origin,
       method: request.method ?? 'GET',
       path,

@@ -203,7 +203,7 @@ async function send(
   const { origin, path } = upstreamPath(route.url, exchange.path);
   const { body, contentLength } = bodyFor(exchange, route.sentName);
   return forward({
-    dispatcher: parts.dispatcher,
+    dispatcher: await parts.dispatcher(),
     origin,
     method: request.method ?? 'GET',
     path,

@@ -75,8 +75,14 @@ export function guardDevice(
   };
 }
 
-/** Whose requests a model serves now, as far as they come through us; null: nobody's that we know of. */
-export type ModelUses = (modelId: string) => { readonly class: 'interactive' | 'batch' } | null;
+export interface ModelUse {
+  readonly class: 'interactive' | 'batch';
+  /** Requests through us; 0 where another program's turn is known by the lane it holds. */
+  readonly requests: number;
+}
+
+/** Whose turn a model serves now; null: nobody's that we know of. */
+export type ModelUses = (modelId: string) => ModelUse | null;
 
 export function guardModel(view: ModelView, uses: ModelUses = () => null): GuardModel {
   const { observed, operation } = view;
@@ -88,7 +94,7 @@ export function guardModel(view: ModelView, uses: ModelUses = () => null): Guard
     status: view.status,
     statusSinceMs: observed.sinceMs,
     // A request that has been admitted counts before its backend shows it: a fresh model is not evicted before its first one.
-    busy: use === null ? observed.busy : true,
+    busy: use !== null && use.requests > 0 ? true : observed.busy,
     lastUsedAtMs: observed.lastBusyAtMs,
     big: view.big,
     small: view.small,

@@ -43,6 +43,14 @@ describe('where a request goes', () => {
   });
 });
 
+describe('a turn that is known by its lane alone', () => {
+  it('has its class, and leaves busy to what is seen of the model', () => {
+    const idle = modelView({ backend: 'a', name: 'qwen', observed: { busy: false } });
+    const lane = guardModel(idle, () => ({ class: 'interactive', requests: 0 }));
+    expect([lane.busy, lane.turnClass]).toEqual([false, 'interactive']);
+  });
+});
+
 describe('a request in flight', () => {
   const flight = { modelId: 'a/qwen', deviceId: null, caller: null, sinceMs: 0 };
 
