@@ -1,5 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import http from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Anthropic from '@anthropic-ai/sdk';
@@ -10,6 +11,7 @@ import { MIDDLE_SHAPE, TINY_SHAPE } from '../support/gguf.ts';
 import { type LandlordBench, startLandlordBench } from '../support/landlord-runtime.ts';
 import { freePort } from '../support/llama-server.ts';
 import { startRouter, type TestRouter, until } from '../support/router.ts';
+import { listen } from '../support/upstream.ts';
 
 /** The official clients before the gateway, a real router behind it. */
 const GB = 1_000_000_000;
@@ -305,5 +307,53 @@ describe('a front port', () => {
       .catch((error: unknown) => error);
     if (!(refused instanceof OpenAI.APIError)) throw new Error(String(refused));
     expect(refused.code).toBe('local_backend_busy');
+  });
+});
+
+describe('where a key is set', () => {
+  it('both official clients get in with it and not without, and the backend never sees it', async () => {
+    process.env.TEST_GATEWAY_KEY = 'door-key';
+    const seen: string[] = [];
+    const tap = http.createServer((asked, response) => {
+      seen.push(JSON.stringify(asked.headers));
+      const { host: _host, ...headers } = asked.headers;
+      const sent = http.request(
+        `${router.url}${asked.url ?? '/'}`,
+        { method: asked.method, headers },
+        (answer) => {
+          response.writeHead(answer.statusCode ?? 502, answer.headers);
+          answer.pipe(response);
+        },
+      );
+      sent.on('error', () => response.destroy());
+      asked.pipe(sent);
+    });
+    const port = await listen(tap);
+    try {
+      await using keyed = await startLandlordBench({
+        routerUrl: router.url,
+        routerPid: () => router.pid(),
+        totalBytes: 24 * GB,
+        footprints: FOOTPRINTS,
+        backend: `  - { name: router, kind: llama.cpp, url: "http://127.0.0.1:${port}" }`,
+        config: 'server: { apiKeyEnv: TEST_GATEWAY_KEY }\n',
+      });
+      await keyed.seen();
+      const ask = { ...ASK, model: 'small' };
+      const shut = await openai('one', keyed.runtime.url)
+        .chat.completions.create(ask)
+        .catch((error: unknown) => error);
+      if (!(shut instanceof OpenAI.APIError)) throw new Error(String(shut));
+      expect(shut.status).toBe(401);
+      const one = new OpenAI({ apiKey: 'door-key', baseURL: `${keyed.runtime.url}/v1` });
+      expect((await one.chat.completions.create(ask)).choices).toHaveLength(1);
+      const other = new Anthropic({ apiKey: 'door-key', baseURL: keyed.runtime.url });
+      expect((await other.messages.create(ask)).type).toBe('message');
+      expect(seen.some((headers) => headers.includes('x-stainless'))).toBe(true);
+      expect(seen.join()).not.toContain('door-key');
+    } finally {
+      tap.closeAllConnections();
+      await new Promise((resolve) => tap.close(resolve));
+    }
   });
 });
