@@ -17,7 +17,7 @@ export interface ObservedModel {
   readonly status: ModelStatus;
   /** A request is running or waiting on it; null: can't be told without disturbing it. */
   readonly busy: boolean | null;
-  /** Monotonic ms of the last moment it was seen busy (so: not before the end of its last request); null: never seen. */
+  /** Monotonic ms of the last moment it was seen busy, or found to have been used (so: not before the end of its last request); null: never seen. */
   readonly lastBusyAtMs: number | null;
   /** Monotonic ms since when it is in `status`; when we first saw it, if it was so before. */
   readonly sinceMs: number;
