@@ -19,8 +19,8 @@ export interface SimulatedCard {
   readonly faults: readonly string[];
 }
 
-/** No pid is larger: PID_MAX_LIMIT of include/linux/threads.h. */
-const MOST_PID = 4_194_304;
+/** A simulated program has no process, so its pid may be one that the kernel never gives out (pid_t is 32 bits wide). */
+const MOST_PID = 2 ** 31 - 1;
 
 /** null: not a whole file (its writer is at it), so that the reader keeps what it had. */
 export function parseSimulatedCard(text: string): SimulatedCard | null {
