@@ -364,7 +364,7 @@ describe('a simulated card', () => {
 
   it('rows of processes that can’t be are left out', () => {
     const rows =
-      '[{"pid":-4,"bytes":1},{"pid":0},{"pid":9e6},{"pid":7,"bytes":1e300},{"pid":8,"bytes":-1},{"pid":9},{"pid":10,"bytes":5},3]';
+      '[{"pid":-4,"bytes":1},{"pid":0},{"pid":9e9},{"pid":7,"bytes":1e300},{"pid":8,"bytes":-1},{"pid":9},{"pid":10,"bytes":5},3]';
     const card = parseSimulatedCard(`{"totalBytes":100,"processes":${rows}}`);
     expect(card?.processes.map(({ pid, bytes }) => [pid, bytes])).toEqual([
       [9, null],
