@@ -101,6 +101,29 @@ describe('the official OpenAI client', () => {
     expect(usage).toBeGreaterThan(0);
   });
 
+  it('has its tools and the Responses API taken as the backend takes them', async () => {
+    const answer = await openai('one').chat.completions.create({
+      ...ASK,
+      model: 'small',
+      tools: [
+        {
+          type: 'function',
+          function: {
+            name: 'weather',
+            parameters: { type: 'object', properties: { city: { type: 'string' } } },
+          },
+        },
+      ],
+    });
+    expect(answer.choices).toHaveLength(1);
+    const response = await openai('one').responses.create({
+      model: 'small',
+      input: 'abc',
+      max_output_tokens: 8,
+    });
+    expect(response.object).toBe('response');
+  });
+
   it('gets embeddings while another holds the lane', async () => {
     using lane = tryTurn(router.url, { session: 'elsewhere', reports: false });
     expect(lane.kind).toBe('held');
@@ -149,6 +172,11 @@ describe('the official OpenAI client', () => {
     const told = await landlord.event('denied', { from });
     expect(told).toMatchObject({ backend: 'router', session: 'hasty', model: 'router/small' });
     expect(told.reason).toContain('elsewhere');
+  });
+
+  it('never meets its own last request in the lane', async () => {
+    for (let index = 0; index < 30; index += 1)
+      await openai('hasty').chat.completions.create({ ...ASK, model: 'small', max_tokens: 1 });
   });
 
   it('waits in line where its agent is set to wait, and is served when the lane is free', async () => {

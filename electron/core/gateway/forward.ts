@@ -40,6 +40,11 @@ export interface ForwardRequest {
   /** The answer's head has gone out already (a waiting stream): what is no event stream is told in one. */
   readonly begun: ((status: number, body: string) => string) | null;
   readonly monotonicMs: () => number;
+  /**
+   * The upstream is done. Called before the client sees the end: a session whose requests follow one
+   * another must not find the lane held by its own last one.
+   */
+  readonly ended?: () => void;
 }
 
 /** A larger error is never one of a proxy that lost its child. */
@@ -141,6 +146,7 @@ export function forward(request: ForwardRequest): Promise<Forwarded> {
             request.begun === null || status === 200 ? body : Buffer.from(request.begun(status, text));
           if (told.length > 0) write(told);
         }
+        request.ended?.();
         response.end();
         finish({ kind: 'done', status, firstByteAtMs, tail: tail.text() });
       },

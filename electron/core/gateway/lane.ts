@@ -86,7 +86,10 @@ function settled({ lines, url }: LaneWish, turn: GrantedTurn | BusyTurn | Cancel
     case 'cancelled':
       return { kind: 'left' };
     case 'held': {
+      let over = false;
       const release = (): void => {
+        if (over) return;
+        over = true;
         turn.release();
         lines.released(url);
       };

@@ -48,12 +48,12 @@ export async function sendLocally(
       const numbers = { heldForMs: busy.heldForMs, holderPid: busy.holder?.pid ?? null };
       return { kind: 'not_here', error: fail('local_backend_busy', busy.message, numbers).error };
     }
-    using _turn = lane?.kind === 'held' ? lane.turn : null;
+    using turn = lane?.kind === 'held' ? lane.turn : null;
     const name = lane?.name ?? null;
     if (name === null) delete exchange.own['x-landlord-turn'];
     else exchange.own['x-landlord-turn'] = name;
     const mayRetry = attempt === 0 && (exchange.head?.whole ?? !mayHaveBody(exchange.request));
-    const end = await send(parts, exchange, route, waiting, mayRetry);
+    const end = await send(parts, exchange, route, waiting, mayRetry, () => turn?.[Symbol.dispose]());
     if (end.kind === 'refused' && mayRetry && !exchange.gone.aborted) {
       await seenGone(parts, route, exchange.gone);
       continue;
@@ -197,6 +197,7 @@ async function send(
   route: Route,
   waiting: Waiting | null,
   mayRetry: boolean,
+  ended: () => void,
 ): Promise<Forwarded> {
   const { request, head, front } = exchange;
   const begun = waiting?.end() ?? false;
@@ -219,6 +220,7 @@ async function send(
     isLost: mayRetry && head !== null ? (_status, text) => LOST.test(text) : null,
     begun: begun ? (status, text) => begunError(exchange, status, text) : null,
     monotonicMs: parts.monotonicMs,
+    ended,
   });
 }
 
