@@ -51,12 +51,15 @@ export async function rawUpstream(
 export interface ForwardingProxy extends AsyncDisposable {
   readonly port: number;
   readonly ends: readonly Forwarded[];
+  /** Whether the client's answer had ended when the upstream was said to be done. */
+  readonly endedAfter: readonly boolean[];
 }
 
 /** `forward` between a client and that upstream, with nothing else before it. */
 export async function forwardingProxy(upstreamPort: number): Promise<ForwardingProxy> {
   const dispatcher = new Agent({ pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
   const ends: Forwarded[] = [];
+  const endedAfter: boolean[] = [];
   const server = http.createServer((request, response) => {
     const exchange = openExchange(request, response, null, performance.now());
     const { body, contentLength } = bodyFor(exchange, null);
@@ -73,6 +76,7 @@ export async function forwardingProxy(upstreamPort: number): Promise<ForwardingP
       isLost: null,
       begun: null,
       monotonicMs: () => performance.now(),
+      ended: () => endedAfter.push(response.writableEnded),
     }).then((end) => {
       ends.push(end);
       if (end.kind === 'refused' && !response.headersSent) response.writeHead(502).end();
@@ -82,6 +86,7 @@ export async function forwardingProxy(upstreamPort: number): Promise<ForwardingP
   return {
     port,
     ends,
+    endedAfter,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

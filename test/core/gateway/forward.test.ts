@@ -212,6 +212,15 @@ describe('forward', () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
+  it('says that the upstream is done before the client can see it', async () => {
+    await using upstream = await rawUpstream((socket) => {
+      socket.write(`${OK}Content-Length: 2\r\n\r\nok`);
+    });
+    await using proxy = await forwardingProxy(upstream.port);
+    await rawRequest(proxy.port);
+    expect(proxy.endedAfter).toEqual([false]);
+  });
+
   it('takes off what speaks of one connection only, both ways, and keeps the rest', async () => {
     await using upstream = await rawUpstream((socket) => {
       socket.write(
