@@ -52,7 +52,7 @@ async function bench(config: string): Promise<LandlordBench> {
 
 describe('one big model (maxBig: 1)', () => {
   it('unloads the idle one as another begins to load, and tells why', async () => {
-    await using landlord = await bench('maxBig: 1\nidle: 1s');
+    await using landlord = await bench('maxBig: 1\nidle: 4s');
     expect(await router.chat('qwen-27b').done).toBe(200);
     await landlord.is('router/qwen-27b', 'loaded');
     const chat = router.chat('other-27b');

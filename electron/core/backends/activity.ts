@@ -197,10 +197,9 @@ function cpuVerdict(before: Activity, now: CpuReading | null, isCounted: boolean
   const windowMs = now.atMs - cpu.atMs;
   if (windowMs < WINDOW_MS) return 'short';
   if (Math.max(usedMs, ranMs ?? 0) > Math.max(TICK_MS, BUSY_SHARE * windowMs)) return 'busy';
-  const isMuch = usedMs > Math.max(TICK_MS, QUIET_SHARE * windowMs);
-  if (isMuch) return 'used';
   // Counters are exact, and reading them costs more the more slots there are.
   if (isCounted) return 'quiet';
+  if (usedMs > Math.max(TICK_MS, QUIET_SHARE * windowMs)) return 'used';
   const waitingMs = WAITING_SHARE * windowMs;
   if (ranMs !== null && ranMs > USED_MS + waitingMs) return 'used';
   if (ranMs !== null) return ranMs > WAITED_MS + waitingMs ? 'unsure' : 'quiet';

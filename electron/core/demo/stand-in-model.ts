@@ -16,6 +16,7 @@ const LONG_MS = 120_000;
 const SHORT_MS = 100;
 
 let processing = 0;
+let served = 0;
 
 async function chat(request: IncomingMessage, response: ServerResponse): Promise<void> {
   processing += 1;
@@ -24,6 +25,7 @@ async function chat(request: IncomingMessage, response: ServerResponse): Promise
   setTimeout(
     () => {
       processing -= 1;
+      served += 1;
       response.setHeader('content-type', 'application/json');
       response.end(JSON.stringify({ choices: [{ message: { role: 'assistant', content: 'Yes.' } }] }));
     },
@@ -35,7 +37,9 @@ const server = createServer((request, response) => {
   const path = (request.url ?? '/').split('?')[0];
   if (request.method === 'POST') void chat(request, response);
   else if (path === '/metrics')
-    response.end(`llamacpp:requests_processing ${processing}\nllamacpp:requests_deferred 0\n`);
+    response.end(
+      `llamacpp:requests_processing ${processing}\nllamacpp:requests_deferred 0\nllamacpp:n_decode_total ${served}\n`,
+    );
   else if (path === '/slots') {
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify([{ id: 0, is_processing: processing > 0, n_ctx: 2048 }]));
