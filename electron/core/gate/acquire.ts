@@ -2,7 +2,7 @@ import { messageOf } from '../../../shared/errors.ts';
 import type { Gate, Missed, TryContext, TurnOptions } from './gate.ts';
 import type { LaneFiles } from './lane-files.ts';
 import { looksFree } from './looks-free.ts';
-import { enqueue, leave, newcomerName, type Ticket, ticketName } from './queue.ts';
+import { countAhead, enqueue, leave, newcomerName, type Ticket, ticketName } from './queue.ts';
 import type { CancelledTurn, HeldTurn, OpenTurn, Turn } from './turn.ts';
 
 export interface WaitOptions extends TurnOptions {
@@ -26,9 +26,11 @@ const POLL_MS = { from: 20, to: 50 };
 
 /**
  * A lane that stays free this long with a queue before it has a waiter at its head that does not run
- * (stopped, swapped out): the others must not wait for it.
+ * (stopped, swapped out): the others must not wait for it. Each waits this long for every one before
+ * it, so that they pass in their order too.
  */
 const STALLED_MS = 250;
+const STALLED_MOST = 8;
 
 /** Where the kernel's table can't be read, how often one behind others tries all the same. */
 const BLIND_TRY_MS = 2000;
@@ -89,7 +91,7 @@ async function wait(
       missed = got;
       const free = missed.queued ? looksFree(missed.lane) : false;
       freeSinceMs = free === true ? (freeSinceMs ?? nowMs) : null;
-      const stalled = freeSinceMs !== null && nowMs - freeSinceMs >= STALLED_MS;
+      const stalled = freeSinceMs !== null && nowMs - freeSinceMs >= stalledMs(missed.lane, name, context);
       if (stalled || (free === null && nowMs - triedAtMs >= BLIND_TRY_MS)) {
         triedAtMs = nowMs;
         const past = gate.attempt(context, null, nowMs - startedAtMs);
@@ -99,6 +101,10 @@ async function wait(
   } finally {
     for (const { lane, ticket } of tickets) leave(lane, ticket);
   }
+}
+
+function stalledMs(lane: LaneFiles, name: string, { locker }: TryContext): number {
+  return STALLED_MS * Math.min(STALLED_MOST, Math.max(1, countAhead(lane, name, locker)));
 }
 
 interface LaneTicket {

@@ -68,6 +68,16 @@ export function isBehind(lane: LaneFiles, own: string, locker: FileLocker): bool
   return alive;
 }
 
+/** How many tickets that come before are alive. Removes the dead ones. */
+export function countAhead(lane: LaneFiles, own: string, locker: FileLocker): number {
+  try {
+    const ahead = namesAhead(readdirSync(lane.queue), own);
+    return ahead.filter((name) => !removeIfDead(join(lane.queue, name), locker)).length;
+  } catch {
+    return 0;
+  }
+}
+
 /** True when it was dead, and is gone. */
 function removeIfDead(path: string, locker: FileLocker): boolean {
   let fd: number;
