@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fail, messageOf, ok, type Result } from '../../../shared/errors.ts';
 import { laneFiles } from './lane-files.ts';
+import { makeFolders } from './make-folders.ts';
 import { type LaneMeaning, meaningText } from './means.ts';
 
 /**
@@ -40,7 +41,7 @@ function ensureText(path: string, text: string | null, shared: boolean): void {
     unlinkSync(path);
     return;
   }
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makeFolders(dirname(path), 0o700);
   const aside = `${path}.${randomBytes(4).toString('hex')}.tmp`;
   try {
     writeFileSync(aside, text, { flag: 'wx', mode: 0o600 });

@@ -2,6 +2,7 @@ import { chmodSync, lstatSync, mkdirSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fail, messageOf, ok, type Result } from '../../../shared/errors.ts';
 import { errnoOf } from './errno.ts';
+import { makeFolders } from './make-folders.ts';
 
 /**
  * Makes the root that all users share, so that agents of several users, sudo and system services are
@@ -12,7 +13,7 @@ import { errnoOf } from './errno.ts';
  */
 export function makeMachineWide(root: string): Result<{ readonly path: string; readonly created: boolean }> {
   try {
-    mkdirSync(dirname(root), { recursive: true, mode: 0o755 });
+    makeFolders(dirname(root), 0o755);
     const created = makeFolder(root);
     const found = lstatSync(root);
     if (!found.isDirectory()) {

@@ -1,16 +1,8 @@
-import {
-  closeSync,
-  constants,
-  fchmodSync,
-  fstatSync,
-  mkdirSync,
-  openSync,
-  type Stats,
-  statSync,
-} from 'node:fs';
+import { closeSync, constants, fchmodSync, fstatSync, openSync, type Stats, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { errnoOf } from './errno.ts';
 import type { FileLocker } from './locker.ts';
+import { makeFolders } from './make-folders.ts';
 import type { OpenReason } from './reports.ts';
 
 /**
@@ -146,7 +138,7 @@ function openOrCreate(path: string, modes: LockModes): number {
       return fd;
     } catch (thrown) {
       const errno = errnoOf(thrown);
-      if (errno === 'ENOENT') mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+      if (errno === 'ENOENT') makeFolders(dirname(path), 0o700);
       else if (errno !== 'EEXIST') throw thrown;
     }
   }
