@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { tryTurn } from '../../electron/core/gate/index.ts';
+import { acquireTurn, tryTurn } from '../../electron/core/gate/index.ts';
 import { MIDDLE_SHAPE, TINY_SHAPE } from '../support/gguf.ts';
 import { type LandlordBench, startLandlordBench } from '../support/landlord-runtime.ts';
 import { freePort } from '../support/llama-server.ts';
@@ -328,7 +328,13 @@ describe('a front port', () => {
       .chat.completions.create({ ...ASK, model: 'small' })
       .asResponse();
     expect(answer.headers.get('x-landlord-turn')).toMatch(/^\w+-\w+$/);
-    using lane = tryTurn(`http://127.0.0.1:${front}`, { session: 'elsewhere', reports: false });
+    // Headers come before the end of the turn: the lane is free once the answer has been read to its end.
+    await answer.text();
+    using lane = await acquireTurn(`http://127.0.0.1:${front}`, {
+      session: 'elsewhere',
+      waitMs: 10_000,
+      reports: false,
+    });
     expect(lane.kind).toBe('held');
     const refused = await openai('hasty', `http://127.0.0.1:${front}`)
       .chat.completions.create({ ...ASK, model: 'small' })
