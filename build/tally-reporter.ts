@@ -13,11 +13,15 @@ export class TallyReporter implements Reporter {
     unhandledErrors: ReadonlyArray<unknown>,
     reason: 'passed' | 'failed' | 'interrupted',
   ): void {
-    const { tally, skippedNames } = countModules(modules);
+    const { tally, skippedNames, retriedNames } = countModules(modules);
     const broken = unhandledErrors.length;
     let total: Tally = { ...tally, failed: tally.failed + broken };
     if (reason !== 'passed' && total.failed === 0) total = { ...total, failed: 1 };
 
+    if (retriedNames.length > 0) {
+      process.stdout.write('\nThese passed at the second try only:\n');
+      for (const name of retriedNames) process.stdout.write(`  - ${name}\n`);
+    }
     if (forbidsSkipping(process.env) && skippedNames.length > 0) {
       process.stdout.write(`\nSkipping is forbidden here (LANDLORD_FORBID_SKIP=1), and these did not run:\n`);
       for (const name of skippedNames) process.stdout.write(`  - ${name}\n`);
@@ -38,22 +42,27 @@ export class TallyReporter implements Reporter {
 function countModules(modules: ReadonlyArray<TestModule>): {
   readonly tally: Tally;
   readonly skippedNames: readonly string[];
+  /** Passed, after a first try that failed. */
+  readonly retriedNames: readonly string[];
 } {
   let passed = 0;
   let failed = 0;
   const skippedNames: string[] = [];
+  const retriedNames: string[] = [];
   for (const module of modules) {
     let broken = hasOwnErrors(module) ? 1 : 0;
     for (const suite of module.children.allSuites()) if (hasOwnErrors(suite)) broken += 1;
     failed += broken;
     for (const test of module.children.allTests()) {
+      const name = `${module.relativeModuleId} > ${test.fullName}`;
       const state = test.result().state;
+      if (state === 'passed' && (test.diagnostic()?.retryCount ?? 0) > 0) retriedNames.push(name);
       if (state === 'passed') passed += 1;
       else if (state === 'failed') failed += 1;
-      else skippedNames.push(`${module.relativeModuleId} > ${test.fullName}`);
+      else skippedNames.push(name);
     }
   }
-  return { tally: { passed, failed, skipped: skippedNames.length }, skippedNames };
+  return { tally: { passed, failed, skipped: skippedNames.length }, skippedNames, retriedNames };
 }
 
 function hasOwnErrors(part: TestModule | TestSuite): boolean {

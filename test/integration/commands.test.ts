@@ -61,7 +61,7 @@ describe('load', () => {
     await using landlord = await bench();
     const done = await landlord.must({ type: 'load', model: 'tiny', force: false });
     expect(done.models).toEqual(['router/small']);
-    expect(landlord.model('router/small').status).toBe('loaded');
+    await landlord.is('router/small', 'loaded');
     expect(landlord.runtime.state().devices[0]?.bookedBytes).toBe(2 * GB);
     expect((await landlord.must({ type: 'load', model: 'small', force: false })).message).toContain(
       'loaded already',
@@ -83,7 +83,7 @@ describe('load', () => {
     const event = await landlord.event('denied', { model: 'router/huge' });
     expect(event.reason).toContain('40.0 GB');
     await landlord.must({ type: 'load', model: 'huge', force: true });
-    expect(landlord.model('router/huge').status).toBe('loaded');
+    await landlord.is('router/huge', 'loaded');
   });
 
   it('makes idle models leave first where that makes room', async () => {
@@ -94,7 +94,7 @@ describe('load', () => {
     const event = await landlord.event('evicted', { model: 'router/big' });
     expect(event.reason).toContain('router/other was asked for and needs 14.0 GB');
     expect(event.numbers.freedBytes).toBeGreaterThan(11.9 * GB);
-    expect(landlord.model('router/big').status).toBe('unloaded');
+    await landlord.is('router/big', 'unloaded');
     expect(landlord.runtime.state().restorable).toEqual(['router/big']);
   });
 
@@ -105,7 +105,7 @@ describe('load', () => {
     await idle(landlord, 'router/big');
     const denied = await landlord.runtime.command({ type: 'load', model: 'other', force: false });
     expect(denied).toMatchObject({ ok: false, error: { code: 'vram_denied' } });
-    expect(landlord.model('router/big').status).toBe('loaded');
+    await landlord.is('router/big', 'loaded');
     await landlord.must({ type: 'unpin', model: 'big' });
     await landlord.must({ type: 'load', model: 'other', force: false });
   });
@@ -151,7 +151,7 @@ describe('big-model sleep', () => {
     await idle(landlord, 'router/big');
     await landlord.must({ type: 'sleep', forMs: null });
     await landlord.event('evicted', { model: 'router/big' });
-    expect(landlord.model('router/small').status).toBe('loaded');
+    await landlord.is('router/small', 'loaded');
     await landlord.restart();
     await landlord.seen();
     expect(landlord.runtime.state().asleep).toMatchObject({ until: null });
@@ -185,8 +185,8 @@ describe('make room, restore and drain', () => {
     const refused = await landlord.runtime.command({ type: 'restore' });
     expect(refused).toMatchObject({ ok: false, error: { code: 'vram_denied' } });
     expect(landlord.events.slice(from).filter((event) => event.kind === 'evicted')).toEqual([]);
-    expect(landlord.model('router/other').status).toBe('loaded');
-    expect(landlord.model('router/small').status).toBe('loaded');
+    await landlord.is('router/other', 'loaded');
+    await landlord.is('router/small', 'loaded');
   });
 
   it('a load takes no resident’s place (rule 9), and says who stays and why', async () => {
@@ -199,7 +199,7 @@ describe('make room, restore and drain', () => {
     const denied = await landlord.runtime.command({ type: 'load', model: 'big', force: false });
     if (denied.ok) throw new Error('loaded');
     expect(denied.error.message).toContain('router/other is pinned. router/small is resident.');
-    expect(landlord.model('router/small').status).toBe('loaded');
+    await landlord.is('router/small', 'loaded');
   });
 
   it('two drains at once: the end of one does not end the other, and nothing loads meanwhile', async () => {
@@ -228,10 +228,10 @@ describe('make room, restore and drain', () => {
     const done = await landlord.must({ type: 'makeRoom', freeBytes: 15 * GB, deviceId: null });
     expect(done.numbers?.freeBytes).toBeGreaterThanOrEqual(15 * GB);
     // Just enough: the resident stays.
-    expect(landlord.model('router/small').status).toBe('loaded');
+    await landlord.is('router/small', 'loaded');
     expect(landlord.runtime.state().restorable).toEqual(['router/big']);
     await landlord.must({ type: 'restore' });
-    expect(landlord.model('router/big').status).toBe('loaded');
+    await landlord.is('router/big', 'loaded');
     expect(landlord.runtime.state().restorable).toEqual([]);
     await landlord.must({ type: 'drain' });
     expect(landlord.runtime.state().models.every((model) => model.status === 'unloaded')).toBe(true);
@@ -246,7 +246,7 @@ describe('make room, restore and drain', () => {
     await idle(landlord, 'router/big');
     const short = await landlord.runtime.command({ type: 'makeRoom', freeBytes: 20 * GB, deviceId: null });
     expect(short).toMatchObject({ ok: false, error: { code: 'vram_denied' } });
-    expect(landlord.model('router/big').status).toBe('loaded');
+    await landlord.is('router/big', 'loaded');
   });
 });
 

@@ -80,7 +80,7 @@ describe('the official OpenAI client', () => {
     expect(response.headers.get('x-landlord-route')).toBe('local');
     expect(response.headers.get('x-landlord-backend')).toBe('router');
     expect(response.headers.get('x-landlord-turn')).toMatch(/^\w+-\w+$/);
-    expect(landlord.model('router/small').status).toBe('loaded');
+    await landlord.is('router/small', 'loaded');
     expect(landlord.runtime.state().devices[0]?.bookedBytes).toBe(2 * GB);
   });
 

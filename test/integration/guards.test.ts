@@ -61,7 +61,7 @@ describe('one big model (maxBig: 1)', () => {
     expect(event.numbers.freedBytes).not.toBeUndefined();
     expect(await chat.done).toBe(200);
     await landlord.is('router/qwen-27b', 'unloaded');
-    expect(landlord.model('router/other-27b').status).toBe('loaded');
+    await landlord.is('router/other-27b', 'loaded');
   });
 });
 
@@ -84,8 +84,8 @@ describe('the floor', () => {
     expect(event.numbers.freedBytes).toBeGreaterThan(10.9 * GB);
     await landlord.event('floor_restored', { limitMs: 20_000 });
     expect(landlord.events.find((one) => one.kind === 'floor_threatened')?.reason).toContain('firefox');
-    expect(landlord.model('router/vision-8b').status).toBe('loaded');
-    expect(landlord.model('router/pipeline-9b').status).toBe('loaded');
+    await landlord.is('router/vision-8b', 'loaded');
+    await landlord.is('router/pipeline-9b', 'loaded');
     page.cancel();
   });
 
@@ -124,7 +124,7 @@ describe('the loading race', () => {
     expect(await page.done).not.toBe(200);
     expect(await big.done).toBe(200);
     expect(card.reading().gttUsedBytes).toBe(0);
-    expect(landlord.model('router/pipeline-9b').status).toBe('loaded');
+    await landlord.is('router/pipeline-9b', 'loaded');
   });
 });
 

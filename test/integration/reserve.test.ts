@@ -134,7 +134,7 @@ describe('landlord reserve', () => {
     const denied = landlord.events.filter((event) => event.kind === 'denied');
     expect(denied).toHaveLength(2);
     expect(denied[1]?.numbers).toMatchObject({ requestedBytes: 9 * GB, bookedBytes: 14 * GB });
-    expect(landlord.model('router/page').status).toBe('loaded');
+    await landlord.is('router/page', 'loaded');
     expect(booked(landlord)).toBe(14 * GB);
   });
 
@@ -190,7 +190,7 @@ describe('many jobs at once', () => {
     const last = await reserve(landlord, 'exit 0').ended;
     expect(last.code).toBe(0);
     await expect.poll(() => booked(landlord)).toBe(0);
-    expect(landlord.model('router/big').status).toBe('unloaded');
+    await landlord.is('router/big', 'unloaded');
   });
 
   it('are admitted only as far as there is room, and leave nothing behind however they end', async () => {

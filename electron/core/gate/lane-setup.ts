@@ -29,9 +29,14 @@ export function setUpLane(root: string, setup: LaneSetup, shared: boolean): Resu
   } catch (thrown) {
     return fail(
       'storage_failed',
-      `The lane ${setup.name} can't be set up in ${root} (${messageOf(thrown)}); turns take it one at a time.`,
+      `The lane ${setup.name} can't be set up in ${root} (${troubleOf(thrown)}); turns take it one at a time.`,
     );
   }
+}
+
+/** Without the path, which has a random part: one trouble is one sentence, however often it is met. */
+function troubleOf(thrown: unknown): string {
+  return messageOf(thrown).replace(/, \w+ '.*'$/su, '');
 }
 
 function ensureText(path: string, text: string | null, shared: boolean): void {
