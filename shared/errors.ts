@@ -23,6 +23,13 @@ export const ERROR_CODES = [
   'already_running',
   'no_runtime',
   'storage_failed',
+  'bad_model_file',
+  'engine_unavailable',
+  'engine_ended',
+  'engine_out_of_memory',
+  'context_full',
+  'state_mismatch',
+  'state_damaged',
   'internal',
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];

@@ -40,6 +40,7 @@ export function statusOf(code: ErrorCode): number {
   switch (code) {
     case 'bad_input':
     case 'config_rejected':
+    case 'context_full':
       return 400;
     case 'not_permitted':
       return 403;
@@ -51,17 +52,24 @@ export function statusOf(code: ErrorCode): number {
     case 'not_proven':
     case 'already_running':
     case 'cancelled':
+    case 'state_mismatch':
+    case 'state_damaged':
       return 409;
+    case 'bad_model_file':
+      return 422;
     case 'not_supported':
       return 501;
     case 'backend_unreachable':
     case 'backend_refused':
+    case 'engine_ended':
       return 502;
     case 'vram_denied':
     case 'big_models_asleep':
     case 'draining':
     case 'local_backend_busy':
     case 'no_runtime':
+    case 'engine_unavailable':
+    case 'engine_out_of_memory':
       return 503;
     case 'timed_out':
       return 504;

@@ -1,0 +1,266 @@
+import { homedir, uptime } from 'node:os';
+import { fail, type Result } from '../../shared/errors.ts';
+import type { LandlordEvent } from '../../shared/events.ts';
+import type { BackendSetting, Settings } from '../../shared/settings.ts';
+import { discoverBackends, USUAL_PORTS } from './backends/discovery.ts';
+import { makeBackend } from './backends/make-backend.ts';
+import type { Clock } from './clock.ts';
+import { ControlLoop } from './control-loop.ts';
+import { ChildSampler } from './devices/sampler.ts';
+import { RequestLog } from './events/request-log.ts';
+import { SqliteStore } from './events/sqlite-store.ts';
+import { Syslog } from './events/syslog.ts';
+import { createGate } from './gate/gate.ts';
+import { createLaneWatch } from './gate/lane-watch.ts';
+import { mountGateway } from './gateway/mount.ts';
+import type { GatewayMount } from './http/routes.ts';
+import { Ledger } from './ledger/ledger.ts';
+import { runCommand } from './loop/commands.ts';
+import { realEffects } from './loop/effects.ts';
+import { Fleet } from './loop/fleet.ts';
+import { durableForecaster } from './loop/forecaster.ts';
+import { Intents } from './loop/intents.ts';
+import { Journal, type SystemLog } from './loop/journal.ts';
+import { laneUse } from './loop/lane-use.ts';
+import { laneWatchAside } from './loop/lane-watch-aside.ts';
+import { LaneWriter } from './loop/lane-writer.ts';
+import { LaneBook } from './loop/lanes.ts';
+import { LearnedFloors } from './loop/learned-floors.ts';
+import type { CommandContext } from './loop/load-command.ts';
+import { LoadWatch } from './loop/load-watch.ts';
+import { noticesOf } from './loop/notices.ts';
+import { Publisher } from './loop/publisher.ts';
+import { ReportDesk } from './loop/reports.ts';
+import { Reservations } from './loop/reservations.ts';
+import { reserve } from './loop/reserve-command.ts';
+import { TenantBook } from './loop/tenants.ts';
+import { readWishes, writeWishes } from './loop/wishes.ts';
+import { processTree } from './process/process-tree.ts';
+import type { RuntimeOptions } from './runtime.ts';
+import type {
+  Command,
+  CommandDone,
+  EventQuery,
+  HostApi,
+  ReservationRequest,
+  Reserved,
+} from './runtime-api.ts';
+import { readInChild } from './settings/config-reader.ts';
+import { SettingsFile } from './settings/settings-file.ts';
+import type { LandlordPaths } from './state-dir/paths.ts';
+import { version } from './version.ts';
+
+const NO_SYSTEM_LOG: SystemLog = { write: () => {}, flush: async () => {} };
+const DISCOVER_EVERY_MS = 30_000;
+const RECORD_EVERY_MS = 10_000;
+const LEARN_EVERY_MS = 600_000;
+
+/** Everything that runs while the runtime does, but for its address and its files' lock. */
+export interface Box {
+  readonly api: HostApi;
+  readonly loop: ControlLoop;
+  readonly journal: Journal;
+  readonly gateway: GatewayMount;
+  stop(): Promise<void>;
+}
+
+/** Reads settings and state, and starts watching. Nothing is listening yet. */
+export async function assemble(
+  options: RuntimeOptions,
+  clock: Clock,
+  env: Readonly<Record<string, string | undefined>>,
+  paths: LandlordPaths,
+): Promise<Box> {
+  let tellTrouble: (event: Parameters<Journal['tell']>[0]) => void = () => {};
+  const store = new SqliteStore({
+    file: paths.databaseFile,
+    now: clock.epochMs,
+    onTrouble: (event) => tellTrouble(event),
+  });
+  let systemLogNote: string | null = null;
+  const systemLog = new Syslog({
+    onMissing: (why) => {
+      systemLogNote = why;
+    },
+  });
+  const journal = new Journal(store, clock, options.systemLog === false ? NO_SYSTEM_LOG : systemLog);
+  tellTrouble = (event) => journal.tell(event);
+
+  const settingsFile = new SettingsFile({
+    paths,
+    home: homedir(),
+    reader: readInChild(process.execPath),
+    now: clock.epochMs,
+    onSettings: (next) => void apply(next),
+    onEvent: (event) => journal.tell(event),
+  });
+  const { settings } = await settingsFile.start();
+  const ledger = new Ledger();
+  const reservations = new Reservations({
+    ledger,
+    clock,
+    tell: (event) => journal.tell(event),
+    readTree: processTree,
+    changed: () => loop.wake(),
+  });
+  const tenants = new TenantBook(() => reservations.holders());
+  const gate = createGate({ env: () => env });
+  const lanes = new LaneBook(
+    laneWatchAside(undefined, undefined, (readTable) => createLaneWatch(gate, readTable)),
+  );
+  const laneWriter = await LaneWriter.create(gate, journal, store);
+  const floors = new LearnedFloors(store);
+  let sampler = newSampler(settings, clock, paths);
+  const fleet = new Fleet(
+    (setting) => makeBackend(setting, clock, env, () => sampler),
+    (change) => loop.onBackendChange(change),
+  );
+  const loads = new LoadWatch(await durableForecaster(store, () => loop.settings), () => loop.wake());
+  const intents = new Intents(store);
+  const loop: ControlLoop = new ControlLoop({
+    clock,
+    ledger,
+    fleet,
+    journal,
+    intents,
+    tenants,
+    lanes,
+    floors,
+    loads,
+    settings,
+    wishes: await readWishes(store),
+    effects: realEffects(fleet, () => sampler),
+    bootMs: () => uptime() * 1000,
+    uses: (modelId) => gateway.use(modelId) ?? laneUse(lanes.list(), modelId),
+    onStep: () => publisher.stepped(),
+    onWishes: (wishes) => void writeWishes(store, wishes),
+  });
+  const context: CommandContext = { loop, fleet, ledger, journal, loads, clock, inFlight: new Map() };
+  const reports = new ReportDesk(journal, () => loop.settings.backends ?? found, clock);
+  const gateway = mountGateway({
+    context,
+    gate,
+    env,
+    report: (event) => reports.take(event),
+    requests: new RequestLog(store),
+  });
+  const publisher = new Publisher({
+    loop,
+    fleet,
+    ledger,
+    tenants,
+    lanes,
+    clock,
+    version: version(),
+    notices: () => noticesOf(settingsFile, store, fleet, loop, systemLogNote, options.configPath),
+  });
+  for (const event of await intents.takeOpen()) journal.tell(event);
+
+  let found: readonly BackendSetting[] = [];
+  const watchBackends = async (): Promise<void> => {
+    const backends = loop.settings.backends ?? found;
+    await Promise.all([fleet.set(backends), gateway.front(backends)]);
+  };
+  const discover = async (): Promise<void> => {
+    if (loop.settings.backends !== null) return;
+    const now = await discoverBackends(options.discoverPorts ?? USUAL_PORTS, new Set());
+    // One that went away stays watched, as down: it is most likely being restarted.
+    found = [...found, ...now.filter((setting) => !found.some((known) => known.url === setting.url))];
+    await watchBackends();
+  };
+  const watchPids = (): void => {
+    const pids = [
+      ...loop.models.views().flatMap((view) => view.observed.process?.pid ?? []),
+      ...reservations.list().flatMap((one) => one.pids),
+    ];
+    const key = pids.join();
+    if (key === watchedPids) return;
+    watchedPids = key;
+    sampler.watch(pids);
+  };
+  let watchedPids = '';
+  const startSampler = (): void =>
+    sampler.start((set) => {
+      if (reservations.look(set)) sampler.hurry();
+      loop.onSamples(set);
+      watchPids();
+    });
+  const apply = async (next: Settings): Promise<void> => {
+    const before = loop.settings;
+    loads.forget();
+    laneWriter.write(next.backends);
+    loop.setSettings(next);
+    if (JSON.stringify(next.devices) !== JSON.stringify(before.devices)) {
+      const old = sampler;
+      sampler = newSampler(next, clock, paths);
+      watchedPids = '';
+      startSampler();
+      await old.stop();
+    }
+    await watchBackends();
+    await discover();
+  };
+  laneWriter.write(settings.backends);
+  startSampler();
+  await watchBackends();
+  void discover();
+  const discoverTimer = setInterval(() => void discover(), DISCOVER_EVERY_MS);
+  const learn = (): void => {
+    if (!learnsFloor(loop.settings)) return;
+    void floors.learn(
+      loop.sight.devices().map((device) => device.id),
+      clock.epochMs(),
+    );
+  };
+  const firstLearnTimer = setTimeout(learn, RECORD_EVERY_MS);
+  const learnTimer = setInterval(learn, LEARN_EVERY_MS);
+  const recordTimer = setInterval(() => tenants.record(loop.sight, store, clock.epochMs()), RECORD_EVERY_MS);
+
+  const stopping = new AbortController();
+  const api: HostApi = {
+    state: () => publisher.state(),
+    onState: (listener) => publisher.onState(listener),
+    onEvent: (listener: (event: LandlordEvent) => void) => journal.onEvent(listener),
+    events: (query: EventQuery) => store.query(query),
+    report: (event) => reports.take(event),
+    reserve(request: ReservationRequest, signal: AbortSignal): Promise<Result<Reserved>> {
+      return reserve(context, reservations, request, AbortSignal.any([signal, stopping.signal]));
+    },
+    reservations: () => reservations.list(),
+    endReservation: (id) => reservations.end(id, 'ended'),
+    command(command: Command, signal?: AbortSignal): Promise<Result<CommandDone>> {
+      if (stopping.signal.aborted)
+        return Promise.resolve(fail('cancelled', 'VRAM Landlord is being stopped.'));
+      const either = signal === undefined ? stopping.signal : AbortSignal.any([signal, stopping.signal]);
+      return runCommand(context, command, either);
+    },
+  };
+  return {
+    api,
+    loop,
+    journal,
+    gateway,
+    async stop() {
+      stopping.abort();
+      await gateway.stop();
+      clearInterval(discoverTimer);
+      clearInterval(recordTimer);
+      clearInterval(learnTimer);
+      clearTimeout(firstLearnTimer);
+      loop.stop();
+      await settingsFile.stop();
+      await Promise.all([fleet.stop(), sampler.stop()]);
+      await journal.flushed();
+      await store.close();
+    },
+  };
+}
+
+function learnsFloor(settings: Settings): boolean {
+  const floors = [settings.floor, ...(settings.devices ?? []).map((device) => device.floor)];
+  return floors.some((floor) => floor?.keep === 'auto');
+}
+
+function newSampler(settings: Settings, clock: Clock, paths: LandlordPaths): ChildSampler {
+  return new ChildSampler({ devices: settings.devices, clock, compileCacheDir: `${paths.stateDir}/cache` });
+}
