@@ -152,6 +152,7 @@ export async function assemble(
     lanes,
     clock,
     version: version(),
+    agents: () => [],
     notices: () => noticesOf(settingsFile, store, fleet, loop, systemLogNote, options.configPath),
   });
   for (const event of await intents.takeOpen()) journal.tell(event);

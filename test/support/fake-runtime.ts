@@ -238,6 +238,7 @@ export function sampleState(): LandlordState {
       sampleModel({ id: 'ollama/bge', guarded: 'observe' }),
     ],
     lanes: [],
+    agents: [],
     asleep: null,
     policy: {
       guards: 'on',

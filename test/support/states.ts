@@ -96,6 +96,28 @@ export const stateSchema: z.ZodType<LandlordState> = z.strictObject({
       waiting: z.int(),
     }),
   ),
+  agents: z
+    .array(
+      z.strictObject({
+        id: z.string().min(1),
+        agent: z.string().min(1),
+        source: z.enum(['engine', 'gateway']),
+        class: z.enum(['interactive', 'batch']).nullable(),
+        model: z.string().nullable(),
+        backend: z.string().nullable(),
+        state: z.enum(['generating', 'waiting', 'deflected', 'idle']),
+        since: time.nullable(),
+        tokensPerS: z.number().nonnegative().nullable(),
+        tokens: z.int().nonnegative().nullable(),
+        kv: z.enum(['device', 'host', 'file', 'none']).nullable(),
+        bookedBytes: unknownBytes,
+        deviceId: z.string().nullable(),
+        lastSwitchMs: z.number().nonnegative().nullable(),
+        queuePosition: z.int().positive().nullable(),
+        laneAgeMs: z.number().nonnegative().nullable(),
+      }),
+    )
+    .default([]),
   asleep: z.strictObject({ since: time, until: time.nullable() }).nullable(),
   policy: z.strictObject({
     guards: z.enum(['on', 'observe', 'paused']),

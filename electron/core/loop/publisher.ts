@@ -1,4 +1,4 @@
-import type { LandlordState } from '../../../shared/state.ts';
+import type { AgentState, LandlordState } from '../../../shared/state.ts';
 import type { Clock } from '../clock.ts';
 import type { ControlLoop } from '../control-loop.ts';
 import { leavesAt } from '../guards/leaves-at.ts';
@@ -17,6 +17,8 @@ export interface PublisherOptions {
   readonly lanes: LaneBook;
   readonly clock: Clock;
   readonly version: string;
+  /** Engine's first, by name. */
+  readonly agents: () => readonly AgentState[];
   /** What a person should know first, beyond what the loop sees. */
   readonly notices: () => LandlordState['notices'];
 }
@@ -75,6 +77,7 @@ export class Publisher {
       }),
       tenants: tenants.list(),
       lanes: lanes.list(),
+      agents: this.#options.agents(),
       models: loop.models.views().map((view) => {
         const guard = guardModels.get(view.id);
         return modelState(view, guard === undefined || world === null ? null : leavesAt(guard, world), iso);

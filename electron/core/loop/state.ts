@@ -1,6 +1,7 @@
 import { formatBytes, formatPercent } from '../../../shared/format.ts';
 import type { Settings, Size } from '../../../shared/settings.ts';
 import {
+  type AgentState,
   type BackendState,
   type DeviceState,
   type LandlordState,
@@ -141,6 +142,7 @@ export interface StateInput {
   readonly devices: readonly DeviceState[];
   readonly tenants: readonly TenantState[];
   readonly lanes: readonly LaneState[];
+  readonly agents: readonly AgentState[];
   readonly models: readonly ModelState[];
   readonly backends: readonly BackendState[];
   readonly asleep: LandlordState['asleep'];
