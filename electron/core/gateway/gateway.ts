@@ -143,6 +143,8 @@ export function createGateway(options: GatewayOptions): Gateway {
             exchange.dialect,
             exchange.own,
           );
+      } finally {
+        await exchange.head?.spool?.[Symbol.asyncDispose]();
       }
     },
     models: () => modelList(context),

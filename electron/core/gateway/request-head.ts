@@ -1,19 +1,24 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { type FoundString, JsonHeadScan } from './json-head.ts';
-import { multipartModel } from './multipart-head.ts';
+import { FormHeadScan } from './multipart-head.ts';
+import { Spool } from './spool.ts';
 
 /** Design: bodies of 64 MB stream through; a larger one is refused. */
 export const MAX_BODY_BYTES = 64 * 1024 * 1024;
 /** A body up to this size is kept, so that it can be sent a second time and all its fields are known. */
 const KEPT_BYTES = 256 * 1024;
+/** What comes before the name of the model is held in memory up to this size, then in a file. */
+const HELD_BYTES = 1024 * 1024;
 
 export interface RequestHead {
   readonly model: FoundString | null;
   readonly user: string | null;
   readonly stream: boolean;
-  /** What has come of the body so far. */
+  /** What has come of the body so far; empty where it is in `spool`. */
   readonly bytes: Buffer;
+  /** A beginning too long to be held; to be disposed when the exchange is over. */
+  readonly spool: Spool | null;
   /** Nothing more comes: the body can be sent again. */
   readonly whole: boolean;
 }
@@ -22,51 +27,77 @@ export type HeadRead =
   | { readonly kind: 'read'; readonly head: RequestHead }
   | { readonly kind: 'too_large' }
   /** The client left before it had said what it wants. */
-  | { readonly kind: 'gone' };
+  | { readonly kind: 'gone' }
+  /** The disk that has to hold a long beginning is full. */
+  | { readonly kind: 'no_room' };
 
 /** Reads as much of a body as routing needs: a small one whole, of a large one no more than up to its `model`. */
 export function readHead(request: IncomingMessage): Promise<HeadRead> {
   const announced = Number(request.headers['content-length'] ?? Number.NaN);
   if (announced > MAX_BODY_BYTES) return Promise.resolve({ kind: 'too_large' });
   const contentType = request.headers['content-type'] ?? '';
-  const isForm = /^multipart\/form-data/i.test(contentType);
+  const scan = isForm(request) ? new FormHeadScan(contentType) : new JsonHeadScan();
   return new Promise((resolve) => {
-    const scan = new JsonHeadScan();
-    const chunks: Buffer[] = [];
+    let chunks: Buffer[] = [];
+    let heldBytes = 0;
     let size = 0;
-    let lookedBytes = 0;
-    let formModel: FoundString | null = null;
+    let spool: Spool | null = null;
+    let over = false;
     const finish = (read: HeadRead): void => {
+      if (over) return;
+      over = true;
       request.pause();
       request.off('data', onData);
       request.off('end', onEnd);
       request.off('close', onClose);
+      if (read.kind !== 'read') void spool?.[Symbol.asyncDispose]();
       resolve(read);
     };
-    const done = (whole: boolean): void => {
-      const bytes = chunks.length === 1 ? (chunks[0] ?? Buffer.alloc(0)) : Buffer.concat(chunks, size);
-      if (isForm) formModel ??= multipartModel(bytes, contentType);
+    const read = (whole: boolean): void => {
+      const bytes = chunks.length === 1 ? (chunks[0] ?? Buffer.alloc(0)) : Buffer.concat(chunks, heldBytes);
       const { model, user, stream } = scan.head;
-      finish({
-        kind: 'read',
-        head: { model: isForm ? formModel : model, user, stream: stream === true, bytes, whole },
-      });
+      finish({ kind: 'read', head: { model, user, stream: stream === true, bytes, spool, whole } });
+    };
+    const done = (whole: boolean): void => {
+      if (spool === null) {
+        read(whole);
+        return;
+      }
+      request.pause();
+      spill(() => read(whole));
+    };
+    /** Where no file can be made, it stays in memory. One at a time, since nothing comes while it is paused. */
+    const spill = (then: () => void): void => {
+      const taken = chunks;
+      const write = async (): Promise<void> => {
+        spool ??= await Spool.open();
+        if (spool === null) return;
+        chunks = [];
+        heldBytes = 0;
+        await spool.append(taken);
+      };
+      write().then(
+        () => (over ? void spool?.[Symbol.asyncDispose]() : then()),
+        () => finish({ kind: 'no_room' }),
+      );
     };
     const onData = (chunk: Buffer): void => {
       chunks.push(chunk);
       size += chunk.length;
+      heldBytes += chunk.length;
       if (size > MAX_BODY_BYTES) {
         finish({ kind: 'too_large' });
         return;
       }
-      if (!isForm) scan.feed(chunk);
+      scan.feed(chunk);
       if (size <= KEPT_BYTES) return;
-      // A form is looked through each time it has doubled: its parts may be cut anywhere.
-      if (isForm && size >= lookedBytes * 2) {
-        lookedBytes = size;
-        formModel = multipartModel(Buffer.concat(chunks, size), contentType);
+      if (scan.head.model !== null || scan.done) {
+        done(false);
+        return;
       }
-      if (isForm ? formModel !== null : scan.head.model !== null || scan.done) done(false);
+      if (heldBytes <= HELD_BYTES) return;
+      request.pause();
+      spill(() => request.resume());
     };
     const onEnd = (): void => done(true);
     const onClose = (): void => finish({ kind: 'gone' });
@@ -76,12 +107,19 @@ export function readHead(request: IncomingMessage): Promise<HeadRead> {
   });
 }
 
+export function isForm(request: IncomingMessage): boolean {
+  return /^multipart\/form-data/i.test(request.headers['content-type'] ?? '');
+}
+
 /** The body with another model's name in it, or as it came. */
 export function renamed(head: RequestHead, name: string, isJson: boolean): Buffer {
   const { model, bytes } = head;
   if (model === null || model.value === name) return bytes;
-  const token = Buffer.from(isJson ? JSON.stringify(name) : name, 'utf8');
-  return Buffer.concat([bytes.subarray(0, model.from), token, bytes.subarray(model.to)]);
+  return Buffer.concat([bytes.subarray(0, model.from), token(name, isJson), bytes.subarray(model.to)]);
+}
+
+function token(name: string, isJson: boolean): Buffer {
+  return Buffer.from(isJson ? JSON.stringify(name) : name, 'utf8');
 }
 
 export class BodyTooLarge extends Error {}
@@ -90,13 +128,45 @@ export class BodyTooLarge extends Error {}
 export function rest(request: IncomingMessage, beginning: Buffer, seenBytes: number): Readable {
   async function* parts(): AsyncGenerator<Buffer> {
     yield beginning;
-    let size = seenBytes;
-    for await (const chunk of request) {
-      const part: Buffer = chunk;
-      size += part.length;
-      if (size > MAX_BODY_BYTES) throw new BodyTooLarge();
-      yield part;
-    }
+    yield* remainder(request, seenBytes);
   }
   return Readable.from(parts(), { objectMode: false });
+}
+
+async function* remainder(request: IncomingMessage, seenBytes: number): AsyncGenerator<Buffer> {
+  let size = seenBytes;
+  for await (const chunk of request) {
+    const part: Buffer = chunk;
+    size += part.length;
+    if (size > MAX_BODY_BYTES) throw new BodyTooLarge();
+    yield part;
+  }
+}
+
+export interface SpooledBody {
+  readonly body: Readable;
+  /** By how much another name made it longer, or shorter. */
+  readonly grownBytes: number;
+}
+
+/** The same for a beginning that is in a file. `name`: another one for the model; null: as it came. */
+export function spooledBody(
+  request: IncomingMessage,
+  { model, whole }: RequestHead,
+  spool: Spool,
+  name: string | null,
+): SpooledBody {
+  const other = name === null || model === null || model.value === name ? null : model;
+  const written = other === null || name === null ? Buffer.alloc(0) : token(name, !isForm(request));
+  async function* parts(): AsyncGenerator<Buffer> {
+    if (other === null) yield* spool.read(0, spool.sizeBytes);
+    else {
+      yield* spool.read(0, other.from);
+      yield written;
+      yield* spool.read(other.to, spool.sizeBytes);
+    }
+    if (!whole) yield* remainder(request, spool.sizeBytes);
+  }
+  const grownBytes = other === null ? 0 : written.length - (other.to - other.from);
+  return { body: Readable.from(parts(), { objectMode: false }), grownBytes };
 }

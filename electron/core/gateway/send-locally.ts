@@ -12,7 +12,7 @@ import { requestHeaders } from './headers.ts';
 import { type LaneTaken, takeLane } from './lane.ts';
 import type { Asker, Outcome } from './outcome.ts';
 import { refusalFor, refusalFrame } from './refusals.ts';
-import { BodyTooLarge, renamed, rest } from './request-head.ts';
+import { BodyTooLarge, isForm, renamed, rest, spooledBody } from './request-head.ts';
 import type { Route } from './route.ts';
 import type { Waiting } from './waiting.ts';
 
@@ -241,8 +241,12 @@ export function bodyFor(
     if (!mayHaveBody(request)) return { body: null, contentLength: undefined };
     return { body: request, contentLength: announced === undefined ? null : Number(announced) };
   }
-  const isForm = /^multipart\//i.test(request.headers['content-type'] ?? '');
-  const beginning = sentName === null ? head.bytes : renamed(head, sentName, !isForm);
+  if (head.spool !== null) {
+    const { body, grownBytes } = spooledBody(request, head, head.spool, sentName);
+    const length = head.whole ? head.spool.sizeBytes : announced === undefined ? null : Number(announced);
+    return { body, contentLength: length === null ? null : length + grownBytes };
+  }
+  const beginning = sentName === null ? head.bytes : renamed(head, sentName, !isForm(request));
   if (head.whole) return { body: beginning, contentLength: beginning.length };
   const grown = beginning.length - head.bytes.length;
   return {

@@ -21,6 +21,15 @@ const TOO_LARGE: GatewayRefusal = {
   retryAfterS: null,
 };
 
+const NO_ROOM: GatewayRefusal = {
+  status: 507,
+  code: 'storage_failed',
+  message:
+    'The model is named behind more than 1 MiB, which is kept in a file until then, and the disk is full. Put "model" first, or free some room in /var/tmp.',
+  numbers: {},
+  retryAfterS: null,
+};
+
 /** One request from its head to its end: read, route, send here or elsewhere, record. */
 export async function serve(parts: GatewayParts, exchange: Exchange): Promise<void> {
   const { request, response, front } = exchange;
@@ -32,6 +41,10 @@ export async function serve(parts: GatewayParts, exchange: Exchange): Promise<vo
     if (read.kind === 'too_large') {
       // What still comes is not read: the connection can't be used again.
       sendRefusal(response, TOO_LARGE, exchange.dialect, { connection: 'close' });
+      return;
+    }
+    if (read.kind === 'no_room') {
+      sendRefusal(response, NO_ROOM, exchange.dialect, { connection: 'close' });
       return;
     }
     exchange.head = read.head;

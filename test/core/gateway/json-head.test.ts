@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { JsonHeadScan } from '../../../electron/core/gateway/json-head.ts';
-import { multipartModel } from '../../../electron/core/gateway/multipart-head.ts';
 
 function scan(text: string, pieceBytes = 1_000_000): JsonHeadScan {
   const found = new JsonHeadScan();
@@ -58,25 +57,5 @@ describe('the head of a JSON body', () => {
   it('finds a model behind an image of many megabytes', () => {
     const text = `{"messages":"${'A'.repeat(8 * 1024 * 1024)}","model":"m"}`;
     expect(scan(text, 65_536).head.model?.value).toBe('m');
-  });
-});
-
-describe('the model of a form', () => {
-  const type = 'multipart/form-data; boundary=xyz';
-  const form = (parts: readonly string[]): Buffer =>
-    Buffer.from(`${parts.map((part) => `--xyz\r\n${part}\r\n`).join('')}--xyz--\r\n`);
-
-  it('is its field of that name, also behind a file', () => {
-    const body = form([
-      'Content-Disposition: form-data; name="file"; filename="model"\r\nContent-Type: audio/wav\r\n\r\nRIFF name="model"\r\n\r\nno',
-      'Content-Disposition: form-data; name="model"\r\n\r\nwhisper',
-    ]);
-    const found = multipartModel(body, type);
-    expect(found?.value).toBe('whisper');
-    expect(body.subarray(found?.from, found?.to).toString()).toBe('whisper');
-  });
-
-  it('is none where there is none', () => {
-    expect(multipartModel(form(['Content-Disposition: form-data; name="models"\r\n\r\nx']), type)).toBeNull();
   });
 });

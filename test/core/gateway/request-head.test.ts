@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import http from 'node:http';
 import { describe, expect, it } from 'vitest';
 import {
@@ -7,12 +8,19 @@ import {
   readHead,
   renamed,
   rest,
+  spooledBody,
 } from '../../../electron/core/gateway/request-head.ts';
 import { listen, rawRequest } from '../../support/upstream.ts';
 
 interface Read {
   readonly read: HeadRead;
   readonly restBytes: number | 'too large';
+  /** Of what goes on to the backend, with the model renamed to `other`. */
+  readonly sentHash: string;
+}
+
+function hash(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex');
 }
 
 async function send(body: Buffer, headers: Readonly<Record<string, string>> = {}): Promise<Read> {
@@ -21,6 +29,17 @@ async function send(body: Buffer, headers: Readonly<Record<string, string>> = {}
     void (async () => {
       const read = await readHead(request);
       let restBytes: Read['restBytes'] = 0;
+      const sent = createHash('sha256');
+      if (read.kind === 'read' && read.head.spool !== null) {
+        await using spool = read.head.spool;
+        for await (const chunk of spooledBody(request, read.head, spool, 'other').body) {
+          restBytes += chunk.length;
+          sent.update(chunk);
+        }
+        result = { read, restBytes, sentHash: sent.digest('hex') };
+        response.writeHead(200, { connection: 'close' }).end();
+        return;
+      }
       if (read.kind === 'read' && !read.head.whole) {
         try {
           for await (const chunk of rest(request, read.head.bytes, read.head.bytes.length))
@@ -30,7 +49,7 @@ async function send(body: Buffer, headers: Readonly<Record<string, string>> = {}
           restBytes = 'too large';
         }
       }
-      result = { read, restBytes };
+      result = { read, restBytes, sentHash: sent.digest('hex') };
       response.writeHead(200, { connection: 'close' }).end();
     })();
   });
@@ -66,6 +85,31 @@ describe('the head of a request', () => {
     expect(restBytes).toBe(MAX_BODY_BYTES);
   });
 
+  it('that names its model last is not held in memory either, and reaches the backend byte for byte', async () => {
+    const image = 'A'.repeat(MAX_BODY_BYTES - 1000);
+    const body = (model: string): Buffer => Buffer.from(`{"image":"${image}","model":"${model}","n":1}`);
+    const { read, sentHash } = await send(body('m'));
+    if (read.kind !== 'read') throw new Error(read.kind);
+    expect(read.head.model?.value).toBe('m');
+    expect(read.head.bytes.length).toBe(0);
+    expect(sentHash).toBe(hash(body('other')));
+  });
+
+  it('of an upload whose file comes first is found behind it, whatever is cut where', async () => {
+    const form = (model: string): Buffer =>
+      Buffer.concat([
+        Buffer.from('--x\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\n'),
+        Buffer.alloc(5_000_000, '-'),
+        Buffer.from(`\r\n--x\r\nContent-Disposition: form-data; name="model"\r\n\r\n${model}\r\n--x--\r\n`),
+      ]);
+    const headers = { 'content-type': 'multipart/form-data; boundary=x' };
+    const { read, restBytes, sentHash } = await send(form('whisper'), headers);
+    if (read.kind !== 'read') throw new Error(read.kind);
+    expect(read.head.model?.value).toBe('whisper');
+    expect(restBytes).toBe(form('other').length);
+    expect(sentHash).toBe(hash(form('other')));
+  });
+
   it('is refused by the length it announces, before a byte of it is read', async () => {
     const { read } = await send(withImage(1024), { 'content-length': String(MAX_BODY_BYTES + 1) }).catch(
       () => ({ read: null }),
@@ -88,6 +132,7 @@ describe('another name for the model', () => {
       user: null,
       stream: false,
       bytes: Buffer.from(text),
+      spool: null,
       whole: true,
     };
     expect(renamed(head, 'x', true).toString()).toBe('{ "a" : 1.0,"model"\t:"x", "b":"router/x"}');
