@@ -1,4 +1,5 @@
 import { memo } from 'react';
+import { AgentsCard } from './components/agents-card.tsx';
 import { useAsked, useModel, useReplica } from './components/context.ts';
 import { DeviceCard } from './components/device-card.tsx';
 import { EventsCard } from './components/events-card.tsx';
@@ -67,6 +68,7 @@ const Content = memo(function Content({ page }: { page: Page }) {
       {page.devices.map((card) => (
         <DeviceCard key={card.id} card={card} />
       ))}
+      {page.agents.length > 0 && <AgentsCard slots={page.agents} />}
       <div className="two">
         <div>
           <ModelsCard card={page.models} />

@@ -1,3 +1,5 @@
+import { agentWords } from './words/agents.ts';
+
 /** Every sentence of the page, in one place. Figures come in already formatted. */
 export const strings = {
   appName: 'VRAM Landlord',
@@ -147,6 +149,8 @@ export const strings = {
     noneSnippet: 'backends:\n  - name: router\n    kind: llama.cpp\n    url: http://127.0.0.1:8080',
     noModels: 'The server answers and offers no models yet. Models it learns of appear here.',
   },
+
+  agents: agentWords,
 
   lanes: {
     title: (backend: string) => `Lane · ${backend}`,

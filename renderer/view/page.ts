@@ -1,6 +1,7 @@
 /** The whole page as plain data, from one snapshot and the events. Pure, and shared with the last one. */
 import type { LandlordEvent } from '../../shared/events.ts';
 import type { GuardsMode, LandlordState } from '../../shared/state.ts';
+import { type AgentSlot, agentSlots } from './agents.ts';
 import { type DeviceCard, deviceCard } from './device.ts';
 import { type EventsCard, eventsCard } from './events.ts';
 import { type LaneCard, laneCards } from './lanes.ts';
@@ -12,6 +13,8 @@ export interface Page {
   readonly asleep: LandlordState['asleep'];
   readonly notices: LandlordState['notices'];
   readonly devices: readonly DeviceCard[];
+  /** Empty where nobody uses models by name. */
+  readonly agents: readonly AgentSlot[];
   readonly models: ModelsCard;
   /** Empty where no lane is set or used. */
   readonly lanes: readonly LaneCard[];
@@ -26,6 +29,7 @@ export function pageOf(state: LandlordState, events: readonly LandlordEvent[]): 
     asleep: state.asleep,
     notices: state.notices,
     devices: state.devices.map((device) => deviceCard(device, state)),
+    agents: agentSlots(state),
     models: modelsCard(state),
     lanes: laneCards(state, events),
     events: eventsCard(events, state),

@@ -1,0 +1,52 @@
+import { memo } from 'react';
+import { strings } from '../strings.ts';
+import type { AgentSlot as Slot } from '../view/agents.ts';
+import { Ago } from './ago.tsx';
+
+const words = strings.agents;
+
+export const AgentsCard = memo(function AgentsCard({ slots }: { slots: readonly Slot[] }) {
+  return (
+    <section className="card agents" aria-labelledby="agents-title">
+      <h2 id="agents-title">{words.title}</h2>
+      <ul className="slots">
+        {slots.map((slot) => (
+          <AgentSlot key={slot.key} slot={slot} />
+        ))}
+      </ul>
+    </section>
+  );
+});
+
+const AgentSlot = memo(function AgentSlot({ slot }: { slot: Slot }) {
+  return (
+    <li className={`slot ${slot.lamp}`} data-agent={slot.key}>
+      <p className="who">
+        <i className={`lamp ${slot.lamp}`} aria-hidden="true" />
+        <span>
+          <strong>{slot.name}</strong> {slot.state}
+        </span>
+        {slot.sinceMs !== null && (
+          <span className="age">
+            <Ago atMs={slot.sinceMs} write={words.since} />
+          </span>
+        )}
+      </p>
+      {slot.rate !== null && (
+        <p className={slot.live ? 'rate' : 'rate past'}>
+          {slot.live ? words.rate(slot.rate) : words.lastRate(slot.rate)}
+        </p>
+      )}
+      <p className="facts">
+        {slot.facts.map((fact) => (
+          <span key={fact}>{fact}</span>
+        ))}
+        {slot.laneSinceMs !== null && (
+          <span>
+            <Ago atMs={slot.laneSinceMs} write={words.laneFor} />
+          </span>
+        )}
+      </p>
+    </li>
+  );
+});
