@@ -8,7 +8,7 @@
  *          /out/preload.cjs     the sandbox takes one CommonJS file
  *          /out/renderer/       the page
  *          /out/icons/          the tray's pictures, and the app's own
- *          /node_modules/koffi  the one native package, for one target
+ *          /node_modules/koffi  with its binary, for one target
  *          /LICENSES.txt        of what is bundled
  *
  * The folders lie as deep as the sources they are made from, so that `../../package.json` and
@@ -19,12 +19,13 @@ import { join } from 'node:path';
 import { build, type InlineConfig } from 'vite';
 import { APP_ID } from '../../shared/app-id.ts';
 import { PRODUCT_NAME } from './config.ts';
+import { ENGINE, engineFolders } from './engine-packages.ts';
 import { collectPackages, licenceText } from './licences.ts';
 import { copyNative, nativeVersions, type Target } from './native.ts';
 import { ownPrograms } from './own-programs.ts';
 
-/** What is not bundled: Electron is there, and koffi finds its binary by where it lies. */
-const EXTERNAL = ['electron', 'koffi'];
+/** What is not bundled: Electron is there, and the native ones find their binaries by where they lie. */
+const EXTERNAL = ['electron', 'koffi', ENGINE];
 
 /** Node 24 in the package, and the same major version in Electron. */
 const TARGET = 'node24';
@@ -98,6 +99,7 @@ export async function bundleApp(root: string, appDir: string, target: Target): P
     if (existsSync(from)) cpSync(from, join(out, icons), { recursive: true });
   }
   copyNative(root, appDir, target);
+  for (const folder of engineFolders(root, target)) packages.add(folder);
   writeFileSync(join(appDir, 'package.json'), `${JSON.stringify(appFacts(root, appDir), null, 2)}\n`);
   for (const name of ['react', 'react-dom', 'scheduler', 'zustand']) {
     packages.add(join(root, 'node_modules', name));

@@ -16,6 +16,8 @@ export interface PackOptions {
   readonly electronVersion: string;
   /** The Node that is packed. */
   readonly nodePath: string;
+  /** The embedded engine's packages, as they are to lie in a node_modules. */
+  readonly engineDir: string;
   /** A folder of icons by size; null: Electron's own. */
   readonly iconDir: string | null;
 }
@@ -46,6 +48,7 @@ export function packConfig(options: PackOptions): Configuration {
     extraResources: [
       { from: options.nodePath, to: options.nodePath.endsWith('.exe') ? 'node/node.exe' : 'node/bin/node' },
       { from: join(here, 'landlord'), to: 'bin/landlord' },
+      { from: options.engineDir, to: 'app.asar.unpacked/node_modules' },
     ],
     // Electron's own demonstration has no place in a package; a given folder of the runtime still has it.
     afterExtract: ({ appOutDir }) => rm(join(appOutDir, 'resources/default_app.asar'), { force: true }),

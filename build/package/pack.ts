@@ -1,11 +1,12 @@
 /**
- * `node build/package/pack.ts [--target dir|deb|AppImage] [--electron-dist DIR | --stand-in] [--out DIR]`:
- * packs the app for this platform, and says what came of it by size. dmg and nsis are made on their own systems.
+ * `node build/package/pack.ts [--target dir|deb|AppImage|cuda] [--electron-dist DIR | --stand-in] [--out DIR]`:
+ * packs the app for this platform, and says what came of it by size. dmg and nsis are made on their own systems;
+ * `cuda` packs the add-on for the embedded engine alone.
  *
  * `--stand-in` packs without Electron's runtime, for checks. deb and AppImage need tools that electron-builder
  * fetches once (fpm, and AppImage's own runtime); `dir` needs nothing from the network.
  */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,6 +15,8 @@ import { Arch, build, Platform } from 'electron-builder';
 import { makeIcons } from '../make-icons.ts';
 import { bundleApp } from './bundle.ts';
 import { packConfig } from './config.ts';
+import { packCudaAddon } from './cuda-addon.ts';
+import { copyEngine } from './engine-packages.ts';
 import type { Target } from './native.ts';
 import { sizeReport } from './sizes.ts';
 import { writeStandInElectron } from './stand-in-electron.ts';
@@ -36,6 +39,8 @@ export async function pack({ target, electronDist, outDir }: Packing): Promise<v
   try {
     const appDir = join(work, 'app');
     await bundleApp(root, appDir, platform);
+    const engine = join(work, 'engine');
+    copyEngine(root, engine, platform);
     const version = electronVersion();
     const standIn = join(work, 'electron');
     if (electronDist === 'stand-in') writeStandInElectron(standIn, version);
@@ -51,6 +56,7 @@ export async function pack({ target, electronDist, outDir }: Packing): Promise<v
         electronDist: electronDist === 'stand-in' ? standIn : electronDist,
         electronVersion: version,
         nodePath: join(root, 'node_modules/node/bin/node'),
+        engineDir: engine,
         iconDir: icons,
       }),
       targets: Platform.current().createTarget([target], platform.arch === 'x64' ? Arch.x64 : Arch.arm64),
@@ -90,6 +96,13 @@ if (import.meta.main) {
   });
   const dist = values['electron-dist'];
   const outDir = resolve(values.out);
+  if (values.target === 'cuda') {
+    const facts: unknown = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    const version = typeof facts === 'object' && facts !== null ? String(Reflect.get(facts, 'version')) : '';
+    const file = await packCudaAddon(root, outDir, hostTarget(), version);
+    process.stdout.write(`${(statSync(file).size / 1_000_000).toFixed(1)} MB  ${file}\n`);
+    process.exit(0);
+  }
   await pack({
     target: values.target,
     electronDist: values['stand-in'] ? 'stand-in' : dist === undefined ? null : resolve(dist),

@@ -22,12 +22,18 @@ export function listFolder(folder: string): readonly PackedFile[] {
 const PARTS: readonly (readonly [string, (path: string) => boolean])[] = [
   ['Node for the command line and children', (path) => path.startsWith('resources/node/')],
   ['app.asar (main process, preload)', (path) => path === 'resources/app.asar'],
-  ['native binaries', (path) => path.endsWith('.node')],
+  ['the embedded engine, CPU and Vulkan', (path) => path.includes('/@node-llama-cpp/')],
+  ['its JavaScript and what that needs', isEngineCode],
+  ['koffi’s binary', (path) => path.endsWith('.node')],
   ['code for Node, unpacked', (path) => path.startsWith('resources/app.asar.unpacked/out/node/')],
   ['the page', (path) => path.startsWith('resources/app.asar.unpacked/out/renderer/')],
   ['the rest of the app', (path) => path.startsWith('resources/')],
   ['Electron’s runtime', () => true],
 ];
+
+function isEngineCode(path: string): boolean {
+  return path.includes('/app.asar.unpacked/node_modules/') && !path.includes('koffi');
+}
 
 /** Bytes of each part; every file counts once. */
 export function partSizes(files: readonly PackedFile[]): ReadonlyMap<string, number> {

@@ -1,11 +1,15 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { packCudaAddon } from '../../build/package/cuda-addon.ts';
+import { cudaPackages } from '../../build/package/engine-packages.ts';
 import { licenceText, packageFolder } from '../../build/package/licences.ts';
 import { namedPrograms, renamePrograms } from '../../build/package/own-programs.ts';
 import { ownBytes, partSizes } from '../../build/package/sizes.ts';
+import { tempFolder } from '../support/gate.ts';
 import { layerFiles } from '../support/source-files.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -77,5 +81,34 @@ describe('package: sizes', () => {
     ];
     expect([...partSizes(files).values()].reduce((sum, bytes) => sum + bytes, 0)).toBe(1124);
     expect(ownBytes(files)).toBe(124);
+  });
+});
+
+describe('package: the CUDA add-on', () => {
+  const linux = { platform: 'linux', arch: 'x64' } as const;
+
+  it('is an archive of CUDA’s packages, to be unpacked over those of the app', async () => {
+    using folder = tempFolder();
+    for (const name of cudaPackages(linux)) {
+      const bins = join(folder.path, 'node_modules', name, 'bins');
+      mkdirSync(bins, { recursive: true });
+      writeFileSync(join(bins, 'llama-addon.node'), name);
+      writeFileSync(join(bins, '..', 'README.md'), 'a document');
+    }
+    const file = await packCudaAddon(folder.path, join(folder.path, 'out'), linux, '1.2.3');
+    expect(file).toBe(join(folder.path, 'out/vram-landlord-cuda-1.2.3-linux-x64.tar.gz'));
+    const listed = execFileSync('tar', ['-tzf', file], { encoding: 'utf8' });
+    expect(listed).toContain('@node-llama-cpp/linux-x64-cuda/bins/llama-addon.node\n');
+    expect(listed).toContain('@node-llama-cpp/linux-x64-cuda-ext/bins/llama-addon.node\n');
+    expect(listed).not.toContain('README');
+  });
+
+  it('says what is missing where it can’t be made', async () => {
+    using folder = tempFolder();
+    await expect(packCudaAddon(folder.path, folder.path, linux, '1')).rejects.toThrow('is not installed');
+    const mac = { platform: 'darwin', arch: 'arm64' } as const;
+    await expect(packCudaAddon(folder.path, folder.path, mac, '1')).rejects.toThrow(
+      'no CUDA for darwin arm64',
+    );
   });
 });

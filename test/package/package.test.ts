@@ -1,9 +1,13 @@
 import { execFile, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import {
   cpSync,
+  existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  realpathSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -16,6 +20,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { extractAll, listPackage } from '@electron/asar';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { engineFolders, enginePackages } from '../../build/package/engine-packages.ts';
+import type { Target } from '../../build/package/native.ts';
 import { UNPACKED_DIR } from '../../build/package/pack.ts';
 import { listFolder, ownBytes, type PackedFile, sizeReport } from '../../build/package/sizes.ts';
 import { AUTOSTART_FILE } from '../../electron/shell/autostart.ts';
@@ -43,6 +49,13 @@ beforeAll(async () => {
   process.stdout.write(`\nThe package, by size:\n${sizeReport(unpacked)}\n`);
 }, 180_000);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function hostTarget(): Target {
+  const { platform, arch } = process;
+  if (platform !== 'linux' || (arch !== 'x64' && arch !== 'arm64')) throw new Error('This packs for Linux.');
+  return { platform, arch };
+}
+const engineNames = (): readonly string[] => enginePackages(hostTarget());
 
 /** A bare environment: the package must not need ours. */
 function bareEnv(): Record<string, string> {
@@ -79,10 +92,30 @@ describe('package: what is in it', () => {
       expect(statSync(join(unpacked, program)).mode & 0o111, program).toBe(0o111);
   });
 
-  it('holds the native binary of its target unpacked, and no other', () => {
-    expect(paths().filter((path) => path.endsWith('.node'))).toEqual([
-      `resources/app.asar.unpacked/node_modules/@koromix/koffi-${process.platform}-${process.arch}/${process.platform}_${process.arch}/koffi.node`,
-    ]);
+  it('holds the native binaries of its target unpacked, and no other: the engine’s for the CPU and Vulkan', () => {
+    const { platform, arch } = process;
+    const at = 'resources/app.asar.unpacked/node_modules';
+    const found = paths().filter((path) => path.endsWith('.node'));
+    expect(found.toSorted()).toEqual(
+      [
+        `${at}/@koromix/koffi-${platform}-${arch}/${platform}_${arch}/koffi.node`,
+        ...engineNames().map((name) => `${at}/${name}/bins/${name.split('/')[1]}/llama-addon.node`),
+      ].toSorted(),
+    );
+  });
+
+  it('holds what the CPU and Vulkan have in common once', () => {
+    const seen = new Map<string, string>();
+    for (const path of paths().filter((name) => name.includes('/@node-llama-cpp/') && name.endsWith('.so'))) {
+      const file = join(unpacked, path);
+      if (lstatSync(file).isSymbolicLink()) expect(existsSync(realpathSync(file)), path).toBe(true);
+      else {
+        const hash = createHash('sha256').update(readFileSync(file)).digest('hex');
+        expect(seen.get(hash), path).toBe(undefined);
+        seen.set(hash, path);
+      }
+    }
+    expect(seen.size).toBeGreaterThan(0);
   });
 
   it('holds no dev dependency, source, test or source map, and nothing of Electron’s own demonstration', () => {
@@ -92,11 +125,21 @@ describe('package: what is in it', () => {
       expect(path, path).not.toMatch(/(^|\/)(tests?|__tests__|fixtures|benchmarks?|docs?|examples?)\//);
       expect(path, path).not.toContain('default_app');
     }
-    const packages = paths().flatMap((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []);
-    expect([...new Set(packages)].toSorted()).toEqual([
+    const packages = new Set(
+      paths().flatMap((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []),
+    );
+    // What the engine needs beside itself, as its own package.json and those of its needs have it.
+    const engine = new Set(
+      engineFolders(root, hostTarget()).flatMap(
+        (path) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? [],
+      ),
+    );
+    expect([...packages].filter((name) => !engine.has(name)).toSorted()).toEqual([
       `@koromix/koffi-${process.platform}-${process.arch}`,
       'koffi',
     ]);
+    for (const name of ['electron', 'vitest', 'typescript', 'vite', 'playwright-core', '@biomejs/biome'])
+      expect(packages.has(name), name).toBe(false);
   });
 
   it('names no source map, and carries no path of the machine it was made on', () => {
@@ -128,7 +171,15 @@ describe('package: what is in it', () => {
 
   it('tells the licence of everything that is bundled', () => {
     const text = readFileSync(join(unpacked, 'resources/app.asar.unpacked/LICENSES.txt'), 'utf8');
-    for (const name of ['fastify', 'zod', 'yaml', 'react-dom', 'zustand', '@huggingface/gguf'])
+    for (const name of [
+      'fastify',
+      'zod',
+      'yaml',
+      'react-dom',
+      'zustand',
+      '@huggingface/gguf',
+      'node-llama-cpp',
+    ])
       expect(text, name).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+ \\(`, 'm'));
     expect(text).not.toContain('(unknown)');
     expect(text).toMatch(/^Node\.js 24\./m);
@@ -208,6 +259,23 @@ describe('package: what it does', () => {
     expect(stdout).toBe('sh ran\n');
     expect(listFolder(join(folder, 'gates')).map(({ path }) => path)).toContain('127.0.0.1_1.lock');
   });
+
+  it('loads the embedded engine from where it lies, without building or fetching anything', async () => {
+    const program = join(unpacked, 'resources/app.asar.unpacked/out/node/engine-check.js');
+    writeFileSync(
+      program,
+      `import { getLlama } from 'node-llama-cpp';
+      const llama = await getLlama({ gpu: false, build: 'never', skipDownload: true, maxThreads: 2 });
+      console.log(llama.buildType, llama.supportsMmap);
+      await llama.dispose();`,
+    );
+    const { stdout } = await run(join(unpacked, 'resources/node/bin/node'), [program], {
+      env: bareEnv(),
+      cwd: folder,
+    });
+    rmSync(program);
+    expect(stdout).toBe('prebuilt true\n');
+  }, 60_000);
 
   it('offers a service that starts its own command', async () => {
     const { stdout } = await landlord('service', 'install', '--dry-run');
