@@ -9,8 +9,11 @@ import type { ModelView } from '../loop/model-view.ts';
 export type Admitted = 'ready' | 'unsure';
 
 export interface Admission {
-  /** Immediately `ready` for a model that is loaded: null means that there is nothing to wait for. */
-  admit(modelId: string, signal: AbortSignal): Promise<Result<Admitted>> | null;
+  /**
+   * Immediately `ready` for a model that is loaded: null means that there is nothing to wait for.
+   * `makeRoom` false: it is loaded only where it fits as things are.
+   */
+  admit(modelId: string, signal: AbortSignal, makeRoom: boolean): Promise<Result<Admitted>> | null;
 }
 
 /** A model on its way out has to be gone before it can come again. */
@@ -26,7 +29,7 @@ const STOPPING_LIMIT_MS = 60_000;
 export function createAdmission(context: CommandContext, stopping: AbortSignal): Admission {
   const { loop } = context;
 
-  const load = async (modelId: string, signal: AbortSignal): Promise<Result<Admitted>> => {
+  const load = async (modelId: string, signal: AbortSignal, makeRoom: boolean): Promise<Result<Admitted>> => {
     if (loop.models.get(modelId)?.status === 'stopping') {
       const left = (): boolean => loop.models.get(modelId)?.status !== 'stopping';
       if (!(await loop.until(left, STOPPING_LIMIT_MS, signal)))
@@ -36,15 +39,15 @@ export function createAdmission(context: CommandContext, stopping: AbortSignal):
     }
     const view = loop.models.get(modelId);
     if (view === null) return fail('unknown_model', `${modelId} is no longer listed by its backend.`);
-    const done = await unlessLeft(loadModel(context, view, false, stopping), signal);
+    const done = await unlessLeft(loadModel(context, view, false, stopping, { makeRoom }), signal);
     if (done.ok) return ok('ready');
     // Without a device to book on there is nothing to admit to: the backend goes on as it would without us.
     return done.error.code === 'unknown_device' ? ok('unsure') : done;
   };
   return {
-    admit(modelId, signal) {
+    admit(modelId, signal, makeRoom) {
       const status = loop.models.get(modelId)?.status;
-      return status === 'loaded' || status === 'sleeping' ? null : load(modelId, signal);
+      return status === 'loaded' || status === 'sleeping' ? null : load(modelId, signal, makeRoom);
     },
   };
 }

@@ -3,6 +3,7 @@ import type { BackendSetting } from '../../../shared/settings.ts';
 import { barePath, dialectOf, type Work, workOf } from './endpoints.ts';
 import type { Dialect } from './refusals.ts';
 import type { RequestHead } from './request-head.ts';
+import type { Seat } from './seat.ts';
 
 /** A request on its way through the gateway, and what has become of it so far. */
 export interface Exchange {
@@ -21,6 +22,8 @@ export interface Exchange {
   readonly own: Record<string, string>;
   head: RequestHead | null;
   waitedMs: number;
+  /** Its place on the device; null: it works on no model. */
+  seat: Seat | null;
 }
 
 export function openExchange(
@@ -49,6 +52,7 @@ export function openExchange(
     own: {},
     head: null,
     waitedMs: 0,
+    seat: null,
   };
 }
 

@@ -15,6 +15,8 @@ export interface Outcome {
 export interface Asker {
   readonly name: string | null;
   readonly conduct: Conduct;
+  /** It was sent down its chain to this backend: nobody is evicted for it. Called when it is about to be sent. */
+  readonly onDeflected?: () => void;
 }
 
 export function modelOf(view: ModelView | null): { readonly model?: string } {

@@ -1,18 +1,40 @@
 import type { LandlordError } from '../../../shared/errors.ts';
+import type { FallbackSetting } from '../../../shared/settings.ts';
+import { acquireTurn } from '../gate/acquire.ts';
 import { failOpenNews } from '../gate/news.ts';
+import { isGranted } from '../gate/turn.ts';
 import type { Exchange } from './exchange.ts';
-import { takeFallback, upstreamPath } from './fallback.ts';
-import { forward } from './forward.ts';
+import { fallbackModel, upstreamPath } from './fallback.ts';
+import { type Forwarded, forward } from './forward.ts';
 import type { GatewayParts } from './gateway.ts';
 import { headerText, requestHeaders } from './headers.ts';
 import { type Asker, modelOf, type Outcome } from './outcome.ts';
+import { ownRoute } from './own-entry.ts';
 import type { Route } from './route.ts';
-import { begunError, bodyFor } from './send-locally.ts';
+import { begunError, bodyFor, sendLocally } from './send-locally.ts';
 import type { Waiting } from './waiting.ts';
 
+/** A turn on its way down the chain. */
+interface Deflected {
+  readonly parts: GatewayParts;
+  readonly exchange: Exchange;
+  /** Where it was meant to go. */
+  readonly route: Route;
+  readonly asker: Asker;
+  readonly waiting: Waiting;
+  /** Why it did not. */
+  readonly error: LandlordError;
+  /** Why entries before this one could not serve it either. */
+  readonly passed: string[];
+}
+
+/** `failed`: its provider gave no answer, and the body may be spent. */
+type Tried = { readonly kind: 'over'; readonly outcome: Outcome } | { readonly kind: 'passed' | 'failed' };
+
 /**
- * Down the fallback chain, for this one request: the next one tries local first again (rule 18). Local
- * entries whose lane is in use are passed over. null: the chain has nobody who may serve it now.
+ * Down the fallback chain, for this one request: the next one tries local first again (rule 18). An
+ * entry that is one of our own backends needs admission and its lane as a first choice does, only that
+ * nothing is waited for and nobody is evicted for it. null: the chain has nobody who may serve it now.
  */
 export async function sendElsewhere(
   parts: GatewayParts,
@@ -22,71 +44,160 @@ export async function sendElsewhere(
   waiting: Waiting,
   error: LandlordError,
 ): Promise<Outcome | null> {
-  const { request, head } = exchange;
-  const wanted = route.view?.observed.name ?? head?.model?.value ?? null;
-  let from = 0;
-  for (;;) {
-    const taken = await takeFallback(parts.gate, parts.settings(), wanted, {
-      from,
-      session: asker.name,
-      class: asker.conduct.class,
-      signal: exchange.gone,
-      onReport: (report) => parts.report(failOpenNews(report, { session: asker.name, model: wanted })),
-    });
-    if (taken === null) return null;
-    using _turn = taken.turn;
-    const { setting, model } = taken.entry;
-    const passed =
-      taken.passedOver.length === 0
-        ? ''
-        : ` ${taken.passedOver.join(' and ')} ${taken.passedOver.length === 1 ? 'is' : 'are'} in use too.`;
-    exchange.own['x-landlord-route'] = 'fallback';
-    exchange.own['x-landlord-backend'] = setting.name;
-    exchange.own['x-landlord-reason'] = headerText(`${error.code}: ${error.message}${passed}`);
-    delete exchange.own['x-landlord-turn'];
-    parts.tell({
-      kind: 'deflected',
-      reason:
-        `${error.code}: ${error.message}.${passed} This turn went to ${setting.name}; the next one tries ${route.setting.name} first.`.replace(
-          '..',
-          '.',
-        ),
-      backend: route.setting.name,
-      ...modelOf(route.view),
-      ...(asker.name === null ? {} : { session: asker.name }),
-      numbers: { ...error.numbers, waitedMs: Math.round(exchange.waitedMs) },
-    });
-    const begun = waiting.end();
-    const { origin, path } = upstreamPath(setting.url, exchange.path);
-    const { body, contentLength } = bodyFor(exchange, model ?? null);
-    const key = setting.apiKeyEnv === null ? null : parts.env(setting.apiKeyEnv);
-    const headers = requestHeaders(request.rawHeaders, {
-      contentLength,
-      identity: begun,
-      foreign: true,
-      apiKey: key,
-    });
-    // Anthropic's own servers know this header alone.
-    if (key !== null && exchange.dialect === 'anthropic') headers.push('x-api-key', key);
-    const end = await forward({
-      dispatcher: await parts.dispatcher(),
-      origin,
-      method: request.method ?? 'GET',
-      path,
-      headers,
-      body,
-      own: exchange.own,
-      response: exchange.response,
-      signal: exchange.gone,
-      isLost: null,
-      begun: begun ? (status, text) => begunError(exchange, status, text) : null,
-      monotonicMs: parts.monotonicMs,
-    });
-    const base = { route: 'fallback' as const, backend: setting.name, reason: error.code };
-    if (end.kind === 'done' || end.kind === 'broken') return { ...base, ...end };
-    if (end.kind === 'gone')
-      return { ...base, reason: 'client_left', status: null, firstByteAtMs: null, tail: '' };
-    if (head?.whole === false) return null;
-    from = taken.index + 1;
+  const deflected: Deflected = { parts, exchange, route, asker, waiting, error, passed: [] };
+  const wanted = route.view?.observed.name ?? exchange.head?.model?.value ?? null;
+  for (const setting of parts.settings().fallbacks) {
+    const tried = await tryEntry(deflected, setting, fallbackModel(setting, wanted));
+    if (tried.kind === 'over') return tried.outcome;
+    if (exchange.gone.aborted || (tried.kind === 'failed' && exchange.head?.whole === false)) break;
   }
+  exchange.own['x-landlord-route'] = 'local';
+  exchange.own['x-landlord-backend'] = route.setting.name;
+  delete exchange.own['x-landlord-turn'];
+  return null;
+}
+
+async function tryEntry(
+  deflected: Deflected,
+  setting: FallbackSetting,
+  model: string | null,
+): Promise<Tried> {
+  const { parts, exchange, route, passed } = deflected;
+  const { localPort } = exchange.request.socket;
+  const { port } = parts.settings().server;
+  const own = ownRoute(setting.url, model, {
+    backends: parts.context.fleet.list().map((backend) => backend.setting),
+    views: parts.context.loop.models.views(),
+    ports: exchange.front === null && localPort !== undefined ? [port, localPort] : [port],
+  });
+  if (own === null) return toAnother(deflected, setting, model);
+  const isSame =
+    own.ok && own.value.setting.name === route.setting.name && own.value.view?.id === route.view?.id;
+  if (own.ok && !isSame) return toOwn(deflected, setting, own.value);
+  passed.push(own.ok ? `${setting.name} is the same.` : `${setting.name} has no model ${model}.`);
+  return { kind: 'passed' };
+}
+
+async function toOwn(deflected: Deflected, setting: FallbackSetting, route: Route): Promise<Tried> {
+  const { parts, exchange, asker, waiting, error, passed } = deflected;
+  const { view } = route;
+  // It stays a request of its class on its device, and the model of the entry is in use by it.
+  using _flight = parts.flights.enter({
+    modelId: view?.id ?? null,
+    deviceId: view?.deviceId ?? null,
+    class: asker.conduct.class,
+    caller: asker.name,
+    sinceMs: exchange.arrivedAtMs,
+  });
+  let told = false;
+  const end = await sendLocally(
+    parts,
+    exchange,
+    route,
+    {
+      name: asker.name,
+      conduct: { ...asker.conduct, onBusy: 'reject', memoryWaitMs: 0, toldToWait: false },
+      onDeflected: () => {
+        if (!told) tell(deflected, setting);
+        told = true;
+      },
+    },
+    waiting,
+  );
+  if (end.kind === 'over') {
+    const { outcome } = end;
+    return { kind: 'over', outcome: { ...outcome, route: 'fallback', reason: outcome.reason ?? error.code } };
+  }
+  if (end.kind === 'too_large') return { kind: 'failed' };
+  passed.push(
+    end.error.code === 'local_backend_busy'
+      ? `${setting.name} is in use too.`
+      : `${setting.name}: ${end.error.code}.`,
+  );
+  return { kind: told ? 'failed' : 'passed' };
+}
+
+async function toAnother(
+  deflected: Deflected,
+  setting: FallbackSetting,
+  model: string | null,
+): Promise<Tried> {
+  const { parts, exchange, asker, waiting, error, passed } = deflected;
+  const { request } = exchange;
+  // Another server of this machine has a lane too, which whoever knows of lanes takes.
+  const turn =
+    exchange.work === 'generate'
+      ? await acquireTurn(parts.gate, setting.url, {
+          session: asker.name,
+          model,
+          class: asker.conduct.class,
+          signal: exchange.gone,
+          reports: false,
+          onReport: (report) => parts.report(failOpenNews(report, { session: asker.name, model })),
+        })
+      : null;
+  using _turn = turn;
+  if (turn !== null && !isGranted(turn)) {
+    passed.push(`${setting.name} is in use too.`);
+    return { kind: 'passed' };
+  }
+  delete exchange.own['x-landlord-turn'];
+  exchange.seat?.moveAway();
+  tell(deflected, setting);
+  const begun = waiting.end();
+  const { origin, path } = upstreamPath(setting.url, exchange.path);
+  const { body, contentLength } = bodyFor(exchange, model);
+  const key = setting.apiKeyEnv === null ? null : parts.env(setting.apiKeyEnv);
+  const headers = requestHeaders(request.rawHeaders, {
+    contentLength,
+    identity: begun,
+    foreign: true,
+    apiKey: key,
+  });
+  // Anthropic's own servers know this header alone.
+  if (key !== null && exchange.dialect === 'anthropic') headers.push('x-api-key', key);
+  const end = await forward({
+    dispatcher: await parts.dispatcher(),
+    origin,
+    method: request.method ?? 'GET',
+    path,
+    headers,
+    body,
+    own: exchange.own,
+    response: exchange.response,
+    signal: exchange.gone,
+    isLost: null,
+    begun: begun ? (status, text) => begunError(exchange, status, text) : null,
+    monotonicMs: parts.monotonicMs,
+  });
+  if (end.kind !== 'refused') return { kind: 'over', outcome: outcomeOf(end, setting.name, error.code) };
+  passed.push(`${setting.name} gave no answer (${end.error.message}).`);
+  return { kind: 'failed' };
+}
+
+function outcomeOf(
+  end: Exclude<Forwarded, { readonly kind: 'refused' }>,
+  backend: string,
+  reason: string,
+): Outcome {
+  const base = { route: 'fallback' as const, backend };
+  return end.kind === 'gone'
+    ? { ...base, reason: 'client_left', status: null, firstByteAtMs: null, tail: '' }
+    : { ...base, ...end, reason };
+}
+
+/** In the answer's headers and in the log, when it is about to be sent. */
+function tell({ parts, exchange, route, asker, error, passed }: Deflected, setting: FallbackSetting): void {
+  const why = [`${error.code}: ${error.message.replace(/\.$/, '')}.`, ...passed].join(' ');
+  exchange.own['x-landlord-route'] = 'fallback';
+  exchange.own['x-landlord-backend'] = setting.name;
+  exchange.own['x-landlord-reason'] = headerText(why);
+  parts.tell({
+    kind: 'deflected',
+    reason: `${why} This turn went to ${setting.name}; the next one tries ${route.setting.name} first.`,
+    backend: route.setting.name,
+    ...modelOf(route.view),
+    ...(asker.name === null ? {} : { session: asker.name }),
+    numbers: { ...error.numbers, waitedMs: Math.round(exchange.waitedMs) },
+  });
 }

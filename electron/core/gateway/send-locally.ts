@@ -52,6 +52,7 @@ export async function sendLocally(
     const name = lane?.name ?? null;
     if (name === null) delete exchange.own['x-landlord-turn'];
     else exchange.own['x-landlord-turn'] = name;
+    asker.onDeflected?.();
     const mayRetry = attempt === 0 && (exchange.head?.whole ?? !mayHaveBody(exchange.request));
     const end = await send(parts, exchange, route, waiting, mayRetry, () => turn?.[Symbol.dispose]());
     if (end.kind === 'refused' && mayRetry && !exchange.gone.aborted) {
@@ -115,7 +116,7 @@ async function admit(
   const fromMs = parts.monotonicMs();
   try {
     for (;;) {
-      const admission = parts.admission.admit(view.id, exchange.gone);
+      const admission = parts.admission.admit(view.id, exchange.gone, asker.onDeflected === undefined);
       if (admission === null) return ok(undefined);
       waiting?.begin(`waiting: ${view.id} is being loaded`);
       const admitted = await admission;
@@ -132,7 +133,12 @@ async function admit(
         if (parts.monotonicMs() < retryAtMs) return false;
         return now === null || availabilityOf(parts.context, now) === 'fits' || standing(parts) !== before;
       };
-      if (!(await loop.until(worthATry, remainingMs, exchange.gone))) return admitted;
+      // While it waits for memory it is in nobody's way.
+      exchange.seat?.leave();
+      const isWorth = await loop.until(worthATry, remainingMs, exchange.gone);
+      if (exchange.seat !== null && !(await exchange.seat.enter()))
+        return fail('cancelled', 'The client left.');
+      if (!isWorth) return admitted;
     }
   } finally {
     exchange.waitedMs += parts.monotonicMs() - fromMs;

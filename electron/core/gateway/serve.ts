@@ -8,6 +8,7 @@ import { type Asker, modelOf, type Outcome } from './outcome.ts';
 import { type GatewayRefusal, refusalFor, sendRefusal } from './refusals.ts';
 import { readHead } from './request-head.ts';
 import { frontRoute, type Route, resolveRoute } from './route.ts';
+import { Seat } from './seat.ts';
 import { sendElsewhere } from './send-elsewhere.ts';
 import { sendLocally } from './send-locally.ts';
 import { usageOf } from './tail.ts';
@@ -82,13 +83,13 @@ async function serveRoute(parts: GatewayParts, exchange: Exchange, route: Route)
   const modelId = view?.id ?? null;
   const deviceId = view?.deviceId ?? null;
   const turnClass = asker.conduct.class;
-  using _flight = parts.flights.enter({
-    modelId,
-    deviceId,
-    class: turnClass,
-    caller: asker.name,
-    sinceMs: exchange.arrivedAtMs,
-  });
+  using seat = new Seat(
+    parts.flights,
+    parts.queue(deviceId),
+    { modelId, deviceId, class: turnClass, caller: asker.name, sinceMs: exchange.arrivedAtMs },
+    exchange.gone,
+  );
+  exchange.seat = seat;
   const waiting = createWaiting({
     response: exchange.response,
     isStream: exchange.head?.stream === true,
@@ -97,22 +98,26 @@ async function serveRoute(parts: GatewayParts, exchange: Exchange, route: Route)
     everyMs: parts.keepAliveMs.every,
   });
   try {
-    const queue = parts.queue(deviceId);
-    const entered = queue.enter(turnClass, exchange.gone);
-    if (entered instanceof Promise) {
+    const entered = seat.enter();
+    if (entered !== true) {
       const fromMs = parts.monotonicMs();
       waiting.begin('waiting: interactive requests come first');
-      const pass = await entered;
+      const isIn = await entered;
       exchange.waitedMs += parts.monotonicMs() - fromMs;
-      if (pass === null) return record(parts, exchange, route, asker, leftOutcome(setting));
-      using _pass = pass;
-      await serveAdmitted(parts, exchange, route, asker, waiting);
-      return;
+      if (!isIn) {
+        record(parts, exchange, route, asker, leftOutcome(setting));
+        return;
+      }
     }
-    using _pass = entered;
     const outcome = await serveAdmitted(parts, exchange, route, asker, waiting);
-    if (turnClass === 'interactive' && outcome.route === 'local' && outcome.firstByteAtMs !== null)
-      queue.felt(outcome.firstByteAtMs - exchange.arrivedAtMs - exchange.waitedMs, entered.beside);
+    const { beside } = seat;
+    if (
+      turnClass === 'interactive' &&
+      outcome.route === 'local' &&
+      outcome.firstByteAtMs !== null &&
+      beside !== null
+    )
+      parts.queue(deviceId).felt(outcome.firstByteAtMs - exchange.arrivedAtMs - exchange.waitedMs, beside);
   } finally {
     waiting.end();
   }
@@ -153,7 +158,9 @@ async function instead(
 ): Promise<Outcome> {
   const { response, dialect } = exchange;
   if (error.code === 'cancelled' || exchange.gone.aborted) return leftOutcome(route.setting);
-  const mayGoElsewhere = ['local_backend_busy', 'vram_denied', 'big_models_asleep'].includes(error.code);
+  const mayGoElsewhere = ['local_backend_busy', 'vram_denied', 'big_models_asleep', 'draining'].includes(
+    error.code,
+  );
   if (mayGoElsewhere && asker.conduct.onBusy === 'fallback') {
     const sent = await sendElsewhere(parts, exchange, route, asker, waiting, error);
     if (sent !== null) return sent;

@@ -1,0 +1,73 @@
+import type { TurnClass } from '../gate/sidecar.ts';
+import type { DeviceQueue, Pass } from './device-queue.ts';
+import type { InFlight } from './in-flight.ts';
+
+export interface SeatAbout {
+  readonly modelId: string | null;
+  readonly deviceId: string | null;
+  readonly class: TurnClass;
+  readonly caller: string | null;
+  readonly sinceMs: number;
+}
+
+/**
+ * A request's place on its device: its model is in use by it, and its class has let it in. It is given
+ * up while the request does nothing there, since batch work makes way for whoever has one.
+ *
+ *   outside ──enter──► inside ──leave──► outside (waits for memory, and enters again)
+ *                         └──moveAway──► gone    (served by another machine)
+ */
+export class Seat implements Disposable {
+  readonly #queue: DeviceQueue;
+  readonly #flights: InFlight;
+  readonly #about: SeatAbout;
+  readonly #signal: AbortSignal;
+  #flight: Disposable;
+  #pass: Pass | null = null;
+  #stayed = true;
+
+  constructor(flights: InFlight, queue: DeviceQueue, about: SeatAbout, signal: AbortSignal) {
+    this.#queue = queue;
+    this.#flights = flights;
+    this.#about = about;
+    this.#signal = signal;
+    this.#flight = flights.enter(about);
+  }
+
+  /** True, or a promise of it where it has to wait first; false: the client came to leave. */
+  enter(): true | Promise<boolean> {
+    const entered = this.#queue.enter(this.#about.class, this.#signal);
+    if (!(entered instanceof Promise)) {
+      this.#pass = entered;
+      return true;
+    }
+    return entered.then((pass) => {
+      this.#pass = pass;
+      return pass !== null;
+    });
+  }
+
+  leave(): void {
+    this.#stayed = false;
+    this.#pass?.[Symbol.dispose]();
+    this.#pass = null;
+  }
+
+  /** It is still in flight, but of no model here. */
+  moveAway(): void {
+    this.leave();
+    this.#flight[Symbol.dispose]();
+    this.#flight = this.#flights.enter({ ...this.#about, modelId: null, deviceId: null });
+  }
+
+  /** Batch requests beside it when it began; null: it has not been here from beginning to end. */
+  get beside(): number | null {
+    return this.#stayed ? (this.#pass?.beside ?? null) : null;
+  }
+
+  [Symbol.dispose](): void {
+    this.#pass?.[Symbol.dispose]();
+    this.#pass = null;
+    this.#flight[Symbol.dispose]();
+  }
+}
