@@ -17,6 +17,10 @@ export interface SyntheticShape {
   /** What the file says it was trained on; the server may be asked for less. */
   readonly contextTokens: number;
   readonly seed: number;
+  /** Spread of the weights, default 0.05; with 0.2 what it says depends on all that was said, and does not repeat soon. */
+  readonly sigma?: number;
+  /** Jinja; default: the contents, one after the other. */
+  readonly chatTemplate?: string;
 }
 
 /** Loads in some 30 ms, 0.5 MB. */
@@ -54,6 +58,7 @@ export const LARGE_SHAPE: SyntheticShape = {
 
 const ALIGNMENT = 32;
 const SIGMA = 0.05;
+const PLAIN_TEMPLATE = '{% for m in messages %}{{ m.content }} {% endfor %}';
 /** GGUF value types (docs/gguf.md). */
 const U32 = 4;
 const I32 = 5;
@@ -189,7 +194,7 @@ export function syntheticHeader(shape: SyntheticShape): Buffer {
     ['general.architecture', 'llama'],
     ['general.name', `synthetic ${shape.layers}x${shape.width}`],
     ['tokenizer.ggml.model', 'llama'],
-    ['tokenizer.chat_template', '{% for m in messages %}{{ m.content }} {% endfor %}'],
+    ['tokenizer.chat_template', shape.chatTemplate ?? PLAIN_TEMPLATE],
   ];
   head.u32(0x46554747).u32(3).u64(tensors.length);
   head.u64(numbers.length + texts.length + 4);
@@ -223,7 +228,7 @@ export function syntheticWeightsBytes(shape: SyntheticShape): number {
 }
 
 /** 2^20 normals by xorshift and Box–Muller; tensors take their noise from it at different places. */
-function noisePool(seed: number): Float32Array {
+function noisePool(seed: number, sigma: number): Float32Array {
   const pool = new Float32Array(1 << 20);
   let state = (Math.imul(seed, 0x9e3779b1) | 1) >>> 0;
   const uniform = (): number => {
@@ -233,7 +238,7 @@ function noisePool(seed: number): Float32Array {
     return ((state >>> 0) + 0.5) / 4_294_967_296;
   };
   for (let index = 0; index < pool.length; index += 2) {
-    const radius = SIGMA * Math.sqrt(-2 * Math.log(uniform()));
+    const radius = sigma * Math.sqrt(-2 * Math.log(uniform()));
     const angle = 2 * Math.PI * uniform();
     pool[index] = radius * Math.cos(angle);
     pool[index + 1] = radius * Math.sin(angle);
@@ -252,7 +257,7 @@ export async function writeSyntheticGguf(path: string, shape: SyntheticShape): P
   const file = await open(partial, 'w');
   try {
     await file.write(syntheticHeader(shape));
-    const pool = Buffer.from(noisePool(shape.seed).buffer);
+    const pool = Buffer.from(noisePool(shape.seed, shape.sigma ?? SIGMA).buffer);
     let at = 0;
     for (const tensor of tensorsOf(shape, vocabulary().tokens.length)) {
       let left = elementsOf(tensor) * 4;
@@ -280,7 +285,9 @@ export async function writeSyntheticGguf(path: string, shape: SyntheticShape): P
 /** Path of the model of this shape in `folder`; written when it is not there or not whole. */
 export async function ensureSyntheticGguf(folder: string, shape: SyntheticShape): Promise<string> {
   const { layers, width, feedForward, heads, kvHeads, contextTokens, seed } = shape;
-  const name = `llama-${layers}x${width}-${feedForward}-${heads}-${kvHeads}-${contextTokens}-${seed}.gguf`;
+  const more = shape.sigma === undefined ? '' : `-${shape.sigma}`;
+  const template = shape.chatTemplate === undefined ? '' : `-t${shape.chatTemplate.length}`;
+  const name = `llama-${layers}x${width}-${feedForward}-${heads}-${kvHeads}-${contextTokens}-${seed}${more}${template}.gguf`;
   const path = join(folder, name);
   const wantedBytes = syntheticHeader(shape).length + syntheticWeightsBytes(shape);
   const present = await stat(path).catch(() => null);

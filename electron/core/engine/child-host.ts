@@ -1,0 +1,341 @@
+import { fail, type LandlordError, ok, type Result } from '../../../shared/errors.ts';
+import { type Clock, systemClock } from '../clock.ts';
+import type {
+  ContextRequest,
+  Decoded,
+  DecodeRequest,
+  EngineFacts,
+  EngineHost,
+  EngineMemory,
+  GeneratedPiece,
+  LiveContext,
+  LoadedModel,
+  LoadRequest,
+  MemoryUse,
+  StateRecord,
+} from './engine-host.ts';
+import { type EngineProcess, nodeEngineProcess, type StartEngineProcess } from './engine-process.ts';
+import type { EngineCalls, EngineOp, FromEngine, GpuChoice } from './messages.ts';
+import { Waiting } from './waiting.ts';
+import { whyEnded } from './why-ended.ts';
+
+export interface EngineHostOptions {
+  /** Default `auto`: the best there is. */
+  readonly gpu?: GpuChoice;
+  /** Of every decode; default: one less than the machine has cores for arithmetic. */
+  readonly threads?: number | null;
+  readonly startProcess?: StartEngineProcess;
+  readonly clock?: Clock;
+  /** Longest silence of a child before it is replaced; default 30 s. */
+  readonly silenceMs?: number;
+  /** Until the child must be up; default 120 s: a GPU's first start may compile for a long time. */
+  readonly startLimitMs?: number;
+}
+
+/** One child. What it answers after it was given up is not heard. */
+interface Child {
+  readonly process: EngineProcess;
+  readonly generation: number;
+  readonly waiting: Waiting;
+  facts: EngineFacts | null;
+  heardAtMs: number;
+  /** Asked to end: its end is no news. */
+  stopping: boolean;
+}
+
+const STOP_LIMIT_MS = 5_000;
+const KILL_LIMIT_MS = 3_000;
+/** What could not be started is not tried again sooner: a missing package does not come back in that time. */
+const RETRY_AFTER_MS = 5_000;
+/** Children that don't die of SIGKILL sit in the driver for ever; more of them would not help. */
+const MOST_STUCK = 2;
+
+/** The engine in a process of its own, started with the first call and replaced when it dies or falls silent. */
+export class ChildEngineHost implements EngineHost {
+  readonly #options: EngineHostOptions;
+  readonly #clock: Clock;
+  readonly #startProcess: StartEngineProcess;
+  readonly #silenceMs: number;
+  readonly #endedListeners = new Set<(why: string) => void>();
+  readonly #unloadingListeners = new Set<(modelId: string) => Promise<void>>();
+  readonly #gone = new Map<Child, () => void>();
+  /** Killed, but not gone yet. */
+  #stuck = 0;
+  #child: Child | null = null;
+  #starting: Promise<Result<EngineFacts>> | null = null;
+  #refused: { readonly error: LandlordError; readonly atMs: number } | null = null;
+  #generation = 0;
+  #beat: NodeJS.Timeout | null = null;
+
+  constructor(options: EngineHostOptions = {}) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#startProcess = options.startProcess ?? nodeEngineProcess();
+    this.#silenceMs = options.silenceMs ?? 30_000;
+  }
+
+  start(): Promise<Result<EngineFacts>> {
+    const facts = this.facts();
+    if (facts !== null) return Promise.resolve(ok(facts));
+    this.#starting ??= this.#spawn().finally(() => {
+      this.#starting = null;
+    });
+    return this.#starting;
+  }
+
+  facts(): EngineFacts | null {
+    return this.#child?.facts ?? null;
+  }
+
+  onEnded(listener: (why: string) => void): () => void {
+    this.#endedListeners.add(listener);
+    return () => this.#endedListeners.delete(listener);
+  }
+
+  onUnloading(listener: (modelId: string) => Promise<void>): () => void {
+    this.#unloadingListeners.add(listener);
+    return () => this.#unloadingListeners.delete(listener);
+  }
+
+  async loadModel(request: LoadRequest, signal: AbortSignal): Promise<Result<LoadedModel>> {
+    const { path, gpuLayers, onProgress } = request;
+    return await this.#callAnew('loadModel', { path, gpuLayers }, signal, onProgress);
+  }
+
+  async releaseModel(modelId: string): Promise<Result<void>> {
+    return nothing(await this.#callOn(modelId, 'unloadModel', { modelId, force: false }));
+  }
+
+  async unloadModel(modelId: string): Promise<Result<void>> {
+    if (!this.#isOurs(modelId)) return ok(undefined);
+    await Promise.allSettled([...this.#unloadingListeners].map((listener) => listener(modelId)));
+    // With its child a model is gone too.
+    if (!this.#isOurs(modelId)) return ok(undefined);
+    return nothing(await this.#callOn(modelId, 'unloadModel', { modelId, force: true }));
+  }
+
+  estimateContext(request: ContextRequest): Promise<Result<MemoryUse>> {
+    return this.#callOn(request.modelId, 'estimateContext', request);
+  }
+
+  createContext(request: ContextRequest): Promise<Result<LiveContext>> {
+    return this.#callOn(request.modelId, 'createContext', request);
+  }
+
+  async disposeContext(contextId: string): Promise<Result<void>> {
+    if (!this.#isOurs(contextId)) return ok(undefined);
+    return nothing(await this.#callOn(contextId, 'disposeContext', contextId));
+  }
+
+  async clearContext(contextId: string): Promise<Result<void>> {
+    return nothing(await this.#callOn(contextId, 'clearContext', contextId));
+  }
+
+  tokenize(modelId: string, text: string, special: boolean): Promise<Result<readonly number[]>> {
+    return this.#callOn(modelId, 'tokenize', { modelId, text, special });
+  }
+
+  decode(
+    request: DecodeRequest,
+    onToken: (piece: GeneratedPiece) => void,
+    signal: AbortSignal,
+  ): Promise<Result<Decoded>> {
+    return this.#callOn(request.contextId, 'decode', request, signal, onToken);
+  }
+
+  saveState(contextId: string, path: string): Promise<Result<StateRecord>> {
+    return this.#callOn(contextId, 'saveState', { contextId, path });
+  }
+
+  async restoreState(contextId: string, record: StateRecord): Promise<Result<void>> {
+    return nothing(await this.#callOn(contextId, 'restoreState', { contextId, record }));
+  }
+
+  readAhead(path: string, signal: AbortSignal): Promise<Result<number>> {
+    return this.#callAnew('readAhead', path, signal);
+  }
+
+  memory(): Promise<Result<EngineMemory>> {
+    return this.#callAnew('memory', null);
+  }
+
+  async stop(): Promise<void> {
+    await this.#starting;
+    const child = this.#child;
+    if (child === null) return;
+    child.stopping = true;
+    const gone = new Promise<void>((resolve) => this.#gone.set(child, resolve));
+    child.process.send({ type: 'stop' });
+    const kill = setTimeout(() => this.#giveUp(child, 'it did not stop when asked'), STOP_LIMIT_MS);
+    let leave: NodeJS.Timeout | undefined;
+    const limit = new Promise<void>((resolve) => {
+      leave = setTimeout(resolve, STOP_LIMIT_MS + KILL_LIMIT_MS);
+    });
+    await Promise.race([gone, limit]);
+    clearTimeout(kill);
+    clearTimeout(leave);
+  }
+
+  /** A call that needs nothing of an earlier child. */
+  async #callAnew<Op extends EngineOp>(
+    op: Op,
+    ask: EngineCalls[Op]['ask'],
+    signal?: AbortSignal,
+    onTell?: (told: EngineCalls[Op]['tell']) => void,
+  ): Promise<Result<EngineCalls[Op]['answer']>> {
+    const started = await this.start();
+    if (!started.ok) return started;
+    const child = this.#child;
+    if (child === null) return fail('engine_ended', 'The engine ended just after it started. Try again.');
+    return await child.waiting.ask(op, ask, signal, onTell);
+  }
+
+  /** A call on what an earlier call made, in the child that made it. */
+  #callOn<Op extends EngineOp>(
+    madeId: string,
+    op: Op,
+    ask: EngineCalls[Op]['ask'],
+    signal?: AbortSignal,
+    onTell?: (told: EngineCalls[Op]['tell']) => void,
+  ): Promise<Result<EngineCalls[Op]['answer']>> {
+    const child = this.#child;
+    if (child === null || !this.#isOurs(madeId)) {
+      return Promise.resolve(
+        fail('engine_ended', 'The engine that held this has ended since; load the model again.'),
+      );
+    }
+    return child.waiting.ask(op, ask, signal, onTell);
+  }
+
+  #isOurs(madeId: string): boolean {
+    return this.#child !== null && madeId.startsWith(`${this.#child.generation}.`);
+  }
+
+  async #spawn(): Promise<Result<EngineFacts>> {
+    const refused = this.#refused;
+    if (refused !== null && this.#clock.monotonicMs() - refused.atMs < RETRY_AFTER_MS) {
+      return { ok: false, error: refused.error };
+    }
+    if (this.#stuck >= MOST_STUCK) {
+      return fail(
+        'engine_unavailable',
+        'Engine processes that were ended are still there: the graphics driver does not let them go. Restart the machine.',
+      );
+    }
+    this.#generation += 1;
+    const generation = this.#generation;
+    const up = Promise.withResolvers<Result<EngineFacts>>();
+    const child: Child = {
+      process: this.#startProcess({
+        onMessage: (message) => this.#hear(child, message, up.resolve),
+        onExit: (end) => {
+          const why = whyEnded(end);
+          up.resolve(fail('engine_unavailable', `The engine could not be started: ${why}.`));
+          this.#exited(child, why);
+        },
+      }),
+      generation,
+      waiting: new Waiting((message) => child.process.send(message)),
+      facts: null,
+      heardAtMs: this.#clock.monotonicMs(),
+      stopping: false,
+    };
+    this.#child = child;
+    const { gpu = 'auto', threads = null, startLimitMs = 120_000 } = this.#options;
+    child.process.send({ type: 'start', options: { gpu, threads, generation } });
+    const limit = setTimeout(() => {
+      up.resolve(fail('engine_unavailable', `The engine was not up within ${startLimitMs / 1000} s.`));
+    }, startLimitMs);
+    const result = await up.promise;
+    clearTimeout(limit);
+    if (result.ok) {
+      this.#refused = null;
+      this.#watch();
+      return result;
+    }
+    this.#refused = { error: result.error, atMs: this.#clock.monotonicMs() };
+    child.stopping = true;
+    this.#giveUp(child, 'it did not start');
+    return result;
+  }
+
+  #hear(child: Child, message: FromEngine, up: (result: Result<EngineFacts>) => void): void {
+    child.heardAtMs = this.#clock.monotonicMs();
+    switch (message.type) {
+      case 'up':
+        child.facts = message.facts;
+        up(ok(message.facts));
+        break;
+      case 'unavailable':
+        up({ ok: false, error: message.error });
+        break;
+      case 'tell':
+        child.waiting.told(message.id, message.told);
+        break;
+      case 'answer':
+        child.waiting.answered(message.id, message.result);
+        break;
+      case 'pong':
+        break;
+    }
+  }
+
+  /** Asks for a sign of life; a child that gives none is taken for hung (a driver may hold it for ever). */
+  #watch(): void {
+    if (this.#beat !== null) clearInterval(this.#beat);
+    let askedAtMs: number | null = null;
+    this.#beat = setInterval(() => {
+      const child = this.#child;
+      if (child === null) return;
+      const nowMs = this.#clock.monotonicMs();
+      if (askedAtMs === null || child.heardAtMs >= askedAtMs) {
+        askedAtMs = nowMs;
+        child.process.send({ type: 'ping' });
+      } else if (nowMs - askedAtMs > this.#silenceMs) {
+        askedAtMs = null;
+        this.#giveUp(child, `it did not answer for ${Math.round((nowMs - child.heardAtMs) / 1000)} s`);
+      }
+    }, this.#silenceMs / 8);
+    this.#beat.unref();
+  }
+
+  /** Ends a child that does not end by itself. Its calls are answered now: SIGKILL waits where a driver hangs. */
+  #giveUp(child: Child, why: string): void {
+    if (!this.#isPresent(child)) return;
+    this.#stuck += 1;
+    child.process.kill();
+    this.#lose(child, why);
+  }
+
+  #exited(child: Child, why: string): void {
+    if (!this.#isPresent(child)) {
+      this.#stuck -= 1;
+      this.#gone.get(child)?.();
+      this.#gone.delete(child);
+      return;
+    }
+    this.#lose(child, why);
+    this.#gone.get(child)?.();
+    this.#gone.delete(child);
+  }
+
+  #isPresent(child: Child): boolean {
+    return this.#child === child;
+  }
+
+  #lose(child: Child, why: string): void {
+    this.#child = null;
+    if (this.#beat !== null) clearInterval(this.#beat);
+    this.#beat = null;
+    child.waiting.end(
+      child.stopping
+        ? 'The engine was stopped. What was said is kept: ask again and it goes on.'
+        : `The engine ended (${why}). It is started again with the next request, and what was said is kept.`,
+    );
+    if (!child.stopping && child.facts !== null) for (const listener of this.#endedListeners) listener(why);
+  }
+}
+
+function nothing(result: Result<unknown>): Result<void> {
+  return result.ok ? ok(undefined) : result;
+}

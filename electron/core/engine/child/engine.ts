@@ -1,0 +1,100 @@
+import { fail, messageOf, ok, type Result } from '../../../../shared/errors.ts';
+import type { EngineFacts } from '../engine-host.ts';
+import type { EngineHandlers, EngineOptions } from '../messages.ts';
+import { ContextStore } from './contexts.ts';
+import { decode } from './decode.ts';
+import { LlamaLog } from './llama-log.ts';
+import { ModelStore } from './models.ts';
+import { readAhead } from './read-ahead.ts';
+import { restoreState, saveState } from './states.ts';
+
+/** node-llama-cpp, opened once in this process, and the calls it answers. */
+export interface Engine {
+  readonly facts: EngineFacts;
+  readonly handlers: EngineHandlers;
+  close(): Promise<void>;
+}
+
+/** Errors: `engine_unavailable`, with what is missing. */
+export async function openEngine(options: EngineOptions): Promise<Result<Engine>> {
+  let library: typeof import('node-llama-cpp');
+  try {
+    library = await import('node-llama-cpp');
+  } catch (thrown) {
+    return fail(
+      'engine_unavailable',
+      `The package node-llama-cpp can't be loaded (${messageOf(thrown)}). Run npm ci in the project's folder, or use another inference server.`,
+    );
+  }
+  const log = new LlamaLog();
+  const { gpu: wanted } = options;
+  let llama: import('node-llama-cpp').Llama;
+  try {
+    llama = await library.getLlama({
+      gpu: wanted === 'cpu' ? false : wanted,
+      build: 'never',
+      skipDownload: true,
+      progressLogs: false,
+      logger: (_level, message) => log.take(message),
+    });
+  } catch (thrown) {
+    const which = wanted === 'auto' || wanted === 'cpu' ? 'this machine' : `${wanted} on this machine`;
+    return fail(
+      'engine_unavailable',
+      `node-llama-cpp has no program that runs on ${which} (${messageOf(thrown)}). Run npm ci again with optional packages, or choose the CPU.`,
+    );
+  }
+  // One core is the desktop's: threads that wait for one that has none spin, and all stand still.
+  const threads = Math.max(1, options.threads ?? llama.cpuMathCores - 1);
+  // Contexts share the cores a token each in turn; a GPU does the work itself. More threads than cores
+  // spin against each other (1310 ms a token instead of 15, measured).
+  llama.maxThreads = llama.gpu === false ? threads : 0;
+  const facts: EngineFacts = {
+    pid: process.pid,
+    gpu: llama.gpu === false ? 'cpu' : llama.gpu,
+    gpuDevices: llama.gpu === false ? [] : await llama.getGpuDeviceNames(),
+    threads,
+    version: `node-llama-cpp ${await library.getModuleVersion()}, llama.cpp ${llama.llamaCppRelease.release}`,
+  };
+  const models = new ModelStore(library, llama, log, options.generation);
+  const contexts = new ContextStore(library, llama, log, models, facts, options.generation);
+  const handlers: EngineHandlers = {
+    loadModel: ({ path, gpuLayers }, call) => models.load(path, gpuLayers, call.signal, call.tell),
+    async unloadModel({ modelId, force }) {
+      const last = models.release(modelId, force);
+      if (!last.ok || !last.value) return last;
+      await contexts.disposeOf(modelId);
+      await models.unload(modelId);
+      return ok(true);
+    },
+    estimateContext: (request) => contexts.estimate(request),
+    createContext: (request) => contexts.create(request),
+    async disposeContext(contextId) {
+      await contexts.dispose(contextId);
+      return ok(null);
+    },
+    clearContext: (contextId) => contexts.use(contextId, (held) => contexts.clear(held)),
+    async tokenize({ modelId, text, special }) {
+      const model = models.get(modelId);
+      if (!model.ok) return model;
+      return ok(model.value.model.tokenize(text, special).map(Number));
+    },
+    decode: (request, call) =>
+      contexts.use(request.contextId, (held) =>
+        decode(held, request, call.tell, AbortSignal.any([call.signal, held.leaving.signal])),
+      ),
+    saveState: ({ contextId, path }) => contexts.use(contextId, (held) => saveState(held, path)),
+    restoreState: ({ contextId, record }) =>
+      contexts.use(contextId, (held) => restoreState(held, record, () => contexts.remake(held))),
+    readAhead: (path, call) => readAhead(path, () => contexts.busy === 0, call.signal),
+    async memory() {
+      const { cpuRam, gpuVram } = await llama.getLlamaMemoryUsage();
+      return ok({
+        hostBytes: cpuRam,
+        deviceBytes: llama.gpu === false ? null : gpuVram,
+        residentBytes: process.memoryUsage.rss(),
+      });
+    },
+  };
+  return ok({ facts, handlers, close: () => llama.dispose() });
+}

@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto';
+import { open, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { fail, messageOf, ok, type Result } from '../../../../shared/errors.ts';
+import type { StateRecord } from '../engine-host.ts';
+import { mismatch } from '../state-match.ts';
+import type { HeldContext } from './contexts.ts';
+
+const CHUNK_BYTES = 1 << 20;
+
+interface Digest {
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+/** Writes a context's state beside `path`, syncs it, and gives it the name only then: a file of that name is whole. */
+export async function saveState(held: HeldContext, path: string): Promise<Result<StateRecord>> {
+  const partial = `${path}.partial`;
+  try {
+    await rm(partial, { force: true });
+    const { fileSize } = await held.sequence.saveStateToFile(partial);
+    const digest = await digestOf(partial, true);
+    if (digest.bytes !== fileSize || fileSize === 0) {
+      throw new Error(`${digest.bytes} of ${fileSize} bytes were written`);
+    }
+    await rename(partial, path);
+    await syncFolder(dirname(path));
+    return ok({
+      path,
+      ...digest,
+      fingerprint: held.model.facts.fingerprint,
+      tokens: held.sequence.contextTokens.map(Number),
+      pendingToken: held.pendingToken,
+      ...held.shape,
+    });
+  } catch (thrown) {
+    await rm(partial, { force: true }).catch(() => undefined);
+    return fail(
+      'storage_failed',
+      `The state of a conversation could not be written to ${path} (${messageOf(thrown)}). Free some space there.`,
+    );
+  }
+}
+
+/** Loads a state after it was checked: llama.cpp aborts on a cut file and takes flipped bits at their word. */
+export async function restoreState(
+  held: HeldContext,
+  record: StateRecord,
+  remake: () => Promise<Result<null>>,
+): Promise<Result<null>> {
+  const why = mismatch(record, { fingerprint: held.model.facts.fingerprint, ...held.shape });
+  if (why !== null) return fail('state_mismatch', `The saved state does not belong here: ${why}.`);
+  let digest: Digest;
+  try {
+    digest = await digestOf(record.path, false);
+  } catch (thrown) {
+    return fail('state_damaged', `The saved state can't be read (${messageOf(thrown)}).`);
+  }
+  if (digest.bytes !== record.bytes) {
+    return fail('state_damaged', 'The saved state is not whole.', {
+      bytes: digest.bytes,
+      recordedBytes: record.bytes,
+    });
+  }
+  if (digest.sha256 !== record.sha256) {
+    return fail('state_damaged', 'The saved state was changed since it was written.', {
+      bytes: digest.bytes,
+    });
+  }
+  try {
+    await held.sequence.loadStateFromFile(record.path, { acceptRisk: true });
+    const loaded = held.sequence.contextTokens;
+    if (loaded.length !== record.tokens.length || loaded.some((token, at) => token !== record.tokens[at])) {
+      throw new Error('it holds other tokens than were written');
+    }
+  } catch (thrown) {
+    const remade = await remake();
+    if (!remade.ok) return remade;
+    return fail(
+      'internal',
+      `The saved state could not be loaded (${messageOf(thrown)}); the context is empty now.`,
+    );
+  }
+  held.pendingToken = record.pendingToken;
+  return ok(null);
+}
+
+async function digestOf(path: string, sync: boolean): Promise<Digest> {
+  const file = await open(path, 'r');
+  try {
+    const hash = createHash('sha256');
+    const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+    let bytes = 0;
+    while (true) {
+      const { bytesRead } = await file.read(chunk, 0, chunk.length, bytes);
+      if (bytesRead === 0) break;
+      hash.update(chunk.subarray(0, bytesRead));
+      bytes += bytesRead;
+    }
+    if (sync) await file.sync();
+    return { bytes, sha256: hash.digest('hex') };
+  } finally {
+    await file.close();
+  }
+}
+
+/** So that the name survives a power cut too; not every file system lets a folder be opened. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r').catch(() => null);
+  if (folder === null) return;
+  try {
+    await folder.sync().catch(() => undefined);
+  } finally {
+    await folder.close();
+  }
+}
