@@ -61,6 +61,10 @@ export interface BackendSetting {
   /** null: `on` for backends named in the config, `observe` for those found. */
   readonly guards: 'on' | 'observe' | null;
   readonly apiKeyEnv: string | null;
+  /** A model of which nobody can tell whether it works counts as idle this long after its last sign of use; left out or null: as busy for ever. */
+  readonly assumeIdleMs?: number | null;
+  /** When a `command` is run: with the runtime, or with the first request for one of its models. Left out: now. */
+  readonly start?: 'now' | 'use';
   /** True when discovered rather than configured. */
   readonly found: boolean;
 }

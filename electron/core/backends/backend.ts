@@ -32,8 +32,12 @@ export interface ObservedModel {
   readonly processNote: string | null;
   readonly contextTokens: number | null;
   readonly loadProgress: number | null;
-  /** Memory the backend itself reports for it. */
+  /** Memory the backend itself claims for it: its own estimate, never a measurement. */
   readonly reportedBytes: number | null;
+  /** Its weights on disk, where the backend tells them: less than it takes. Left out or null: not told. */
+  readonly weightsBytes?: number | null;
+  /** Monotonic ms at which its backend lets it go unless it is used again. Left out or null: not told, or never. */
+  readonly expiresAtMs?: number | null;
   /** Seconds → ms the backend waits before it force-stops a busy one (`stop-timeout`, default 10 s); null: unknown. */
   readonly stopTimeoutMs: number | null;
   /** Why it failed, where `status` is failed. */

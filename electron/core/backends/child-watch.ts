@@ -1,6 +1,8 @@
+import type { ModelStatus } from '../../../shared/state.ts';
 import type { Clock } from '../clock.ts';
 import type { ProcessFacts, ProcessIdentity, ServerQuery } from '../process/identity.ts';
 import {
+  isLlamaServer,
   likelyServer,
   type ProcessTimes,
   proveServer,
@@ -17,7 +19,12 @@ import {
   observe,
   UNSEEN,
 } from './activity.ts';
-import type { TrackedModel } from './router-state.ts';
+
+/** As much of a model as is needed to look at its process. */
+export interface Watchable {
+  readonly name: string;
+  readonly status: ModelStatus;
+}
 
 /** A model's process and what it is seen to do. */
 export interface Child {
@@ -51,6 +58,8 @@ interface Found {
   /** Whose CPU time is read: the proven one, or the likely one. */
   readonly pid: number | null;
   readonly startTimeTicks: number | null;
+  /** Its first thread runs every decode, as in a llama-server; else only the whole process says something. */
+  readonly decodesFirst: boolean;
   readonly note: string | null;
   readonly nextTryAtMs: number;
   readonly tries: number;
@@ -65,15 +74,17 @@ const LAST_RETRY_MS = 30_000;
  * Proves each running model's process once, sees when it is gone, and tells busy from idle about once
  * a second by its CPU time and, where `metrics` gives them, the server's own counters.
  */
-export function childWatch(options: {
+export function childWatch<Model extends Watchable>(options: {
   readonly clock: Clock;
   readonly inspector: ServerInspector;
   readonly tickMs: number;
   /** How to find this model's process; null: it has none here (no port yet, another machine). */
-  readonly queryFor: (model: TrackedModel) => ServerQuery | null;
-  readonly models: () => Iterable<TrackedModel>;
+  readonly queryFor: (model: Model) => ServerQuery | null;
+  /** Programs that may be the server that started them; left out: a llama-server. */
+  readonly isOwner?: (command: readonly string[]) => boolean;
+  readonly models: () => Iterable<Model>;
   /** Passive counters, or null where there are none. */
-  readonly metrics: (model: TrackedModel) => Promise<MetricsEvidence>;
+  readonly metrics: (model: Model) => Promise<MetricsEvidence>;
   readonly onTick: () => void;
   readonly onActivity: (model: string, what: 'busy' | 'idle') => void;
   /** A process that was there is not any more. */
@@ -90,11 +101,15 @@ export function childWatch(options: {
   let isStopped = false;
 
   const findRouter = async (port: number): Promise<ProcessFacts | null> => {
-    router ??= routerProcess(await inTime(inspector.find({ port, alias: null, routerPort: null })), port);
+    router ??= routerProcess(
+      await inTime(inspector.find({ port, alias: null, routerPort: null })),
+      port,
+      options.isOwner,
+    );
     return router;
   };
 
-  const prove = async (model: TrackedModel, query: ServerQuery): Promise<void> => {
+  const prove = async (model: Model, query: ServerQuery): Promise<void> => {
     const parent = query.routerPort === null ? null : await findRouter(query.routerPort);
     const facts = await inTime(inspector.find(query));
     const proof = proveServer(facts, query, parent);
@@ -106,6 +121,7 @@ export function childWatch(options: {
       process: proof.proven ? proof.identity : null,
       pid: likely?.pid ?? null,
       startTimeTicks: likely?.startTimeTicks ?? null,
+      decodesFirst: isLlamaServer(likely?.command ?? []),
       note: proof.proven ? null : proof.why,
       tries,
       nextTryAtMs: clock.monotonicMs() + Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** (tries - 1)),
@@ -166,7 +182,8 @@ export function childWatch(options: {
       const process = facts.get(entry.pid);
       if (process !== undefined && isSame(process, entry.startTimeTicks)) {
         const { pid, startTimeTicks, cpuMs, firstThreadMs } = process;
-        readings.set(name, { pid, startTimeTicks, cpuMs, firstThreadMs: firstThreadMs ?? null, atMs });
+        const ranMs = entry.decodesFirst ? (firstThreadMs ?? null) : null;
+        readings.set(name, { pid, startTimeTicks, cpuMs, firstThreadMs: ranMs, atMs });
         continue;
       }
       found.delete(name);
@@ -175,7 +192,7 @@ export function childWatch(options: {
     return readings;
   };
 
-  const look = (model: TrackedModel, cpu: CpuReading | null, metrics: MetricsEvidence): void => {
+  const look = (model: Model, cpu: CpuReading | null, metrics: MetricsEvidence): void => {
     const before = activities.get(model.name) ?? UNSEEN;
     const after =
       model.status === 'loaded'
@@ -265,7 +282,7 @@ async function inTime<T>(answer: Promise<T>): Promise<T> {
   }
 }
 
-function isPresent(model: TrackedModel): boolean {
+function isPresent(model: Watchable): boolean {
   return model.status !== 'unloaded' && model.status !== 'failed';
 }
 

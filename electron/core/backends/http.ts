@@ -231,6 +231,9 @@ export function objectionTo(answer: HttpAnswer, baseUrl: string, path: string): 
     }
     return `${baseUrl}${path} answers with something that is not JSON: correct the backend's url.`;
   }
+  if (status >= 300 && status < 400) {
+    return `${baseUrl}${path} sends its callers elsewhere (status ${status}), where no key is taken: write the address it really listens at as the backend's url.`;
+  }
   const said = isPage ? 'a web page' : (saidBy(answer) ?? 'no reason');
   return `${baseUrl}${path} answers with status ${status} (${said}).`;
 }

@@ -3,28 +3,64 @@ import type { BackendSetting } from '../../../shared/settings.ts';
 import type { Clock } from '../clock.ts';
 import type { ChildSampler } from '../devices/sampler.ts';
 import { processTimes } from '../process/process-times.ts';
+import type { ServerInspector } from '../process/proof.ts';
+import { assumingIdle } from './assume-idle.ts';
 import type { Backend } from './backend.ts';
+import type { Dialect } from './dialects/dialect.ts';
+import { lemonadeDialect } from './dialects/lemonade.ts';
+import { llamaSwapDialect } from './dialects/llama-swap.ts';
+import { lmStudioDialect } from './dialects/lm-studio.ts';
+import { ollamaDialect } from './dialects/ollama.ts';
 import { llamaCppBackend } from './llama-cpp-router.ts';
+import { hostAndPort, isThisMachine } from './own-address.ts';
+import { toldBackend } from './told-backend.ts';
 
-/** The adapter for a backend of the config, by its kind; null: a kind that is not watched. */
+/** The adapter for a backend of the config, by its kind; null: a kind that is not watched. `isServing`: a request of ours is with `backend/model` now. */
 export function makeBackend(
   setting: BackendSetting,
   clock: Clock,
   env: Readonly<Record<string, string | undefined>>,
   sampler: () => ChildSampler,
+  isServing: (modelId: string) => boolean = () => false,
 ): Backend | null {
-  if (setting.kind !== 'llama.cpp' || setting.url === null) return null;
-  return llamaCppBackend({
-    name: setting.name,
-    url: setting.url,
-    clock,
-    apiKey: setting.apiKeyEnv === null ? null : (env[setting.apiKeyEnv] ?? null),
-    inspector: {
-      find: async (query) => valueOr(await sampler().find(query)),
-      facts: async (pids) => valueOr(await sampler().facts(pids)),
-      times: processTimes,
-    },
-  });
+  const { name, url } = setting;
+  if (url === null) return null;
+  const apiKey = setting.apiKeyEnv === null ? null : (env[setting.apiKeyEnv] ?? null);
+  const inspector: ServerInspector = {
+    find: async (query) => valueOr(await sampler().find(query)),
+    facts: async (pids) => valueOr(await sampler().facts(pids)),
+    times: processTimes,
+  };
+  const shared = { name, url, clock, apiKey, inspector };
+  const dialect = dialectFor(setting.kind, url, clock);
+  const backend =
+    dialect === null
+      ? setting.kind === 'llama.cpp'
+        ? llamaCppBackend(shared)
+        : null
+      : toldBackend({ ...shared, dialect });
+  if (backend === null || typeof setting.assumeIdleMs !== 'number') return backend;
+  return assumingIdle(backend, setting.assumeIdleMs, clock, (model) => isServing(`${name}/${model}`));
+}
+
+/** null: llama.cpp, which has an adapter of its own, or a kind that is not watched. */
+export function dialectFor(kind: BackendSetting['kind'], url: string, clock: Clock): Dialect | null {
+  const { host, port } = hostAndPort(url);
+  const ownPort = isThisMachine(host) ? port : null;
+  switch (kind) {
+    case 'llama-swap':
+      return llamaSwapDialect(ownPort, clock.monotonicMs);
+    case 'ollama':
+      return ollamaDialect(ownPort, clock);
+    case 'lmstudio':
+      return lmStudioDialect();
+    case 'lemonade':
+      return lemonadeDialect(ownPort, clock.monotonicMs);
+    case 'llama.cpp':
+    case 'embedded':
+    case 'openai':
+      return null;
+  }
 }
 
 /** A sampler that does not answer knows of no process: nothing is proven then, and nothing signalled. */

@@ -73,7 +73,8 @@ export function viewModel(input: ModelViewInput): ModelView {
   const small = matchesName(settings.small, id);
   const leaving = input.operation !== null && input.operation.phase !== 'confirming';
   const measuredBytes = leaving && !holdsMemory(model.status) ? stillToCome(input) : measured(input);
-  const predictedBytes = memo.predictedBytes;
+  // Nothing better known: what its server claims, or else its weights alone.
+  const predictedBytes = memo.predictedBytes ?? model.reportedBytes ?? model.weightsBytes ?? null;
   return {
     id,
     backend: input.snapshot.name,
@@ -82,7 +83,7 @@ export function viewModel(input: ModelViewInput): ModelView {
     status: leaving ? 'stopping' : model.status,
     deviceId: input.deviceId,
     small,
-    big: isBig(settings, id, small, measuredBytes ?? predictedBytes ?? model.reportedBytes),
+    big: isBig(settings, id, small, measuredBytes ?? predictedBytes),
     pinned: input.pinnedByPerson ?? matchesName(settings.pinned, id),
     batchOnly: matchesName(settings.batchOnly, id),
     ttlMs: byName(settings.ttlMs, id) ?? null,
@@ -120,7 +121,7 @@ export function isBig(settings: Settings, id: string, small: boolean, bytes: num
 
 /**
  * Bytes by the driver's own per-process figure where it has one, else the settled difference of the
- * device over its load. While it loads or sleeps the settled figure does not hold, so it is unknown.
+ * device over its load; never what its server claims, which is an estimate (59 GB told, 26.7 held). While it loads or sleeps the settled figure does not hold, so it is unknown.
  */
 function measured(input: ModelViewInput): number | null {
   const { model, deviceId, memo } = input;
@@ -132,7 +133,7 @@ function measured(input: ModelViewInput): number | null {
     if (known.length > 0) return known.reduce((sum, use) => sum + (use.bytes ?? 0), 0);
   }
   if (model.status !== 'loaded') return null;
-  return model.reportedBytes ?? memo.settledBytes;
+  return memo.settledBytes;
 }
 
 /**

@@ -59,6 +59,8 @@ export function deviceState(
 
 export function modelState(view: ModelView, leavesAtMs: number | null, iso: ToIso): ModelState {
   const { observed, memo } = view;
+  // Its own server may let it go before any rule of ours does.
+  const goesAtMs = earlier(leavesAtMs, observed.expiresAtMs ?? null);
   return {
     id: view.id,
     backend: view.backend,
@@ -77,7 +79,7 @@ export function modelState(view: ModelView, leavesAtMs: number | null, iso: ToIs
     small: view.small,
     loadProgress: observed.loadProgress,
     contextTokens: observed.contextTokens,
-    leavesAt: leavesAtMs === null ? null : iso(leavesAtMs),
+    leavesAt: goesAtMs === null ? null : iso(goesAtMs),
     lastEviction:
       memo.lastEviction === null
         ? null
@@ -87,6 +89,10 @@ export function modelState(view: ModelView, leavesAtMs: number | null, iso: ToIs
             freedBytes: memo.lastEviction.freedBytes,
           },
   };
+}
+
+function earlier(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? (one ?? other) : Math.min(one, other);
 }
 
 export function backendState(

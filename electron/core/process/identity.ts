@@ -32,13 +32,20 @@ export interface ProcessIdentity {
   readonly parentStartTimeTicks: number | null;
 }
 
-/** A llama-server instance as its router describes it. */
+/** An inference server as the one that started it describes it, or as it stands by itself. */
 export interface ServerQuery {
+  /** 0: not told; then `modelFile` is what it is known by, and its command line says the port. */
   readonly port: number;
-  /** `--alias M` on the child's command line; null for a plain server. */
+  /** `--alias M` on the child's command line; null: it carries none. */
   readonly alias: string | null;
-  /** The router's own port; null for a plain server. */
+  /** The port of the server that started it; null for a plain server. */
   readonly routerPort: number | null;
+  /** What that server is called in sentences; left out: the router. */
+  readonly ownerName?: string;
+  /** The end of a file's path on its command line, such as a blob's name with its digest. */
+  readonly modelFile?: string;
+  /** The pid its owner tells for it: the proof must come to the same. */
+  readonly pid?: number;
 }
 
 export type Proof =

@@ -54,7 +54,7 @@ export interface ProcReader {
   proportionalBytes(pid: number): number | null;
   /** Facts of those that exist, in the order asked for. */
   facts(pids: readonly number[]): readonly ProcessFacts[];
-  /** Processes that have `--port <port>` on their command line or listen on that port. */
+  /** Processes that have `--port <port>` on their command line or listen on that port; without a port, those that name the file. */
   find(query: ServerQuery): readonly ProcessFacts[];
 }
 
@@ -150,9 +150,11 @@ export function procfs(root = '/proc', pageBytes = machinePageBytes()): ProcRead
   const find = (query: ServerQuery): readonly ProcessFacts[] => {
     const inodes = new Set<string>();
     for (const [inode, port] of listeningIn(null)) if (port === query.port) inodes.add(inode);
+    const { modelFile } = query;
     const matching = pids().filter((pid) => {
       const argv = command(pid);
       const named = argv !== null && flagValue(argv, '--port') === String(query.port);
+      if (query.port === 0 && modelFile !== undefined) return argv?.some((word) => word.endsWith(modelFile));
       return named || listens(pid, inodes);
     });
     return facts(matching);

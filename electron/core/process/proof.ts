@@ -39,15 +39,16 @@ export function proveServer(
 ): Proof {
   const named = facts.filter((process) => isAlive(process) && isNamed(process, query));
   if (named.length === 0) return unproven(query, whyNoneIsNamed(facts, query));
+  const portOf = (process: ProcessFacts): number => query.port || portNamedBy(process);
   if (named.every((process) => process.listeningPorts === null)) {
     return unproven(query, `the open ports of process ${pidList(named)} can't be read: another user runs it`);
   }
-  const listening = named.filter((process) => process.listeningPorts?.includes(query.port) === true);
+  const listening = named.filter((process) => process.listeningPorts?.includes(portOf(process)) === true);
   const [process] = listening;
   if (process === undefined) {
     return unproven(
       query,
-      `process ${pidList(named)} names port ${query.port} but does not listen on it here, as one in a container or one that is starting`,
+      `process ${pidList(named)} names ${query.port > 0 ? `port ${query.port}` : 'a port'} but does not listen on it here, as one in a container or one that is starting`,
     );
   }
   if (listening.length > 1) {
@@ -60,10 +61,13 @@ export function proveServer(
     );
     if (other !== undefined) return unproven(query, `process ${other.pid} listens on that port too`);
   }
+  if (query.pid !== undefined && query.pid !== process.pid) {
+    return unproven(query, `its server tells process ${query.pid}, but ${process.pid} has that port`);
+  }
   const command = process.command;
   if (command === null) return unproven(query, `the command line of process ${process.pid} can't be read`);
   if (query.routerPort !== null) {
-    const objection = parentObjection(process, query.routerPort, router);
+    const objection = parentObjection(process, query.routerPort, router, query.ownerName ?? 'the router');
     if (objection !== null) return unproven(query, objection);
   }
   return {
@@ -73,7 +77,7 @@ export function proveServer(
       pid: process.pid,
       startTimeTicks: process.startTimeTicks,
       command,
-      port: query.port,
+      port: portOf(process),
       parentPid: process.parentPid,
       parentStartTimeTicks: process.parentStartTimeTicks ?? router?.startTimeTicks ?? null,
     },
@@ -85,18 +89,19 @@ function parentObjection(
   process: ProcessFacts,
   routerPort: number,
   router: ProcessFacts | null,
+  owner: string,
 ): string | null {
   if (router === null) {
-    return `the router's own process was not found on port ${routerPort}, so process ${process.pid} can't be shown to be its child`;
+    return `${owner}'s own process was not found on port ${routerPort}, so process ${process.pid} can't be shown to be its child`;
   }
   if (process.parentPid !== router.pid) {
-    return `process ${process.pid} is a child of ${process.parentPid}, not of the router (${router.pid})`;
+    return `process ${process.pid} is a child of ${process.parentPid}, not of ${owner} (${router.pid})`;
   }
   if (process.parentStartTimeTicks !== null && process.parentStartTimeTicks !== router.startTimeTicks) {
-    return `the parent of process ${process.pid} is not the router that runs now`;
+    return `the parent of process ${process.pid} is not ${owner} that runs now`;
   }
   if (process.startTimeTicks < router.startTimeTicks) {
-    return `process ${process.pid} is older than the router that runs now`;
+    return `process ${process.pid} is older than ${owner} that runs now`;
   }
   // Absent in older builds; present, it must agree.
   if (process.routerPort !== null && process.routerPort !== routerPort) {
@@ -106,16 +111,20 @@ function parentObjection(
 }
 
 /**
- * The router's own process, from what was found for its port: the one llama-server that listens
- * there and is no router's child itself. null: none, or several.
+ * The router's own process, from what was found for its port: the one llama-server, or program that
+ * `isOwner` knows, that listens there. null: none, or several.
  */
-export function routerProcess(facts: readonly ProcessFacts[], port: number): ProcessFacts | null {
+export function routerProcess(
+  facts: readonly ProcessFacts[],
+  port: number,
+  isOwner: (command: readonly string[]) => boolean = isLlamaServer,
+): ProcessFacts | null {
   const listening = facts.filter(
     (process) =>
       isAlive(process) &&
       process.listeningPorts?.includes(port) === true &&
       process.command !== null &&
-      isLlamaServer(process.command),
+      isOwner(process.command),
   );
   const [only] = listening;
   return only !== undefined && listening.length === 1 ? only : null;
@@ -143,6 +152,9 @@ function isAlive(process: ProcessFacts): boolean {
 
 function isNamed(process: ProcessFacts, query: ServerQuery): boolean {
   if (process.command === null) return false;
+  const { modelFile } = query;
+  if (modelFile !== undefined && !process.command.some((word) => word.endsWith(modelFile))) return false;
+  if (modelFile !== undefined && query.port === 0) return portNamedBy(process) > 0;
   if (query.routerPort === null && query.alias === null) {
     // A plain server may take its port from the environment or a default: what it listens on says it.
     const names = flagValue(process.command, '--port') === String(query.port);
@@ -154,8 +166,17 @@ function isNamed(process: ProcessFacts, query: ServerQuery): boolean {
   return aliases !== null && (aliases === query.alias || aliases.split(',').includes(query.alias));
 }
 
+/** 0: its command line names none. */
+function portNamedBy(process: ProcessFacts): number {
+  const port = Number(flagValue(process.command ?? [], '--port', '-port') ?? 0);
+  return Number.isInteger(port) && port > 0 && port < 65_536 ? port : 0;
+}
+
 function whyNoneIsNamed(facts: readonly ProcessFacts[], query: ServerQuery): string {
   const others = facts.filter(isAlive);
+  if (query.port === 0) {
+    return `no process has ${query.modelFile ?? 'its file'} on its command line, as when it runs in a container`;
+  }
   const [listener] = others.filter((process) => process.listeningPorts?.includes(query.port) === true);
   if (listener !== undefined) {
     const name = basename(listener.command?.[0] ?? 'unknown');
@@ -164,9 +185,11 @@ function whyNoneIsNamed(facts: readonly ProcessFacts[], query: ServerQuery): str
   if (others.some((process) => process.command === null)) {
     return "the command lines of other users' processes can't be read";
   }
-  return query.alias === null
-    ? `no process listens on port ${query.port}, as when it runs in a container or on another machine`
-    : `no process carries --port ${query.port} and --alias ${query.alias}, as when it runs in a container`;
+  return query.alias === null && query.routerPort !== null
+    ? `no process carries --port ${query.port}, as when it runs in a container`
+    : query.alias === null
+      ? `no process listens on port ${query.port}, as when it runs in a container or on another machine`
+      : `no process carries --port ${query.port} and --alias ${query.alias}, as when it runs in a container`;
 }
 
 function pidList(processes: readonly ProcessFacts[]): string {
@@ -174,7 +197,7 @@ function pidList(processes: readonly ProcessFacts[]): string {
 }
 
 function unproven(query: ServerQuery, reason: string): Proof {
-  const what =
-    query.alias === null ? `The server on port ${query.port}` : `${query.alias} on port ${query.port}`;
+  const name = query.alias ?? (query.port === 0 ? `The server of ${query.modelFile ?? 'it'}` : 'The server');
+  const what = query.port === 0 ? name : `${name} on port ${query.port}`;
   return { proven: false, why: `${what} has no proven process: ${reason}. No signal will be sent to it.` };
 }

@@ -136,6 +136,16 @@ const backend = mapping(
       .meta({ description: 'For kind embedded: names and GGUF files.' }),
     device: text('a device id', '"pci:0000:03:00.0"').nullish(),
     guards: guardsMode.nullish(),
+    assumeIdle: duration(1000, 30 * DAY_MS, 'a time from 1s to 30d')
+      .nullish()
+      .meta({
+        description:
+          'Where a server does not tell whether a model works, it counts as idle this long after its last sign of use, such as 10m. Not set: as busy, so that no guard evicts it.',
+      }),
+    start: oneOf(['now', 'use']).nullish().meta({
+      description: 'When command is run: with VRAM Landlord, or with the first request for this backend.',
+      'x-default': 'now',
+    }),
     apiKeyEnv: variableName.nullish().meta({ description: 'The environment variable that holds its key.' }),
   },
   'a backend',

@@ -86,6 +86,8 @@ function toBackend(backend: ParsedBackend, home: string | null): BackendSetting 
     device: backend.device ?? null,
     guards: backend.guards ?? null,
     apiKeyEnv: backend.apiKeyEnv ?? null,
+    ...(typeof backend.assumeIdle === 'number' ? { assumeIdleMs: backend.assumeIdle } : {}),
+    ...(typeof backend.start === 'string' ? { start: backend.start } : {}),
     found: false,
   };
 }
