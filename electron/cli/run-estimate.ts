@@ -3,11 +3,12 @@ import { fail, ok, type Result } from '../../shared/errors.ts';
 import { discoverCards } from '../core/devices/discovery.ts';
 import { machineTree } from '../core/devices/sysfs.ts';
 import { DEVICE_KINDS, type DeviceKind, kindOn } from '../core/ledger/footprint/device-kind.ts';
-import { estimate } from '../core/ledger/footprint/estimate.ts';
+import { estimate, type Footprint } from '../core/ledger/footprint/estimate.ts';
 import { largestFit } from '../core/ledger/footprint/fit.ts';
 import { DEFAULT_FLAGS, type LoadFlags } from '../core/ledger/footprint/flags.ts';
 import { readCompanions, readModel } from '../core/ledger/footprint/footprint-of-load.ts';
 import { ggmlTypeNamed } from '../core/ledger/footprint/ggml-types.ts';
+import { referencesInChild } from '../core/ledger/footprint/reference-source.ts';
 import { type Invocation, readCount } from './arguments.ts';
 import type { Run } from './commands.ts';
 import { estimateText, fitText } from './estimate-text.ts';
@@ -32,7 +33,10 @@ export const runEstimate: Run = async (invocation, terminal) => {
     terminal.err(`landlord estimate: ${plain(error?.message ?? '')}`);
     return EXIT.badFile;
   }
-  const footprint = estimate(header.value, flags.value, kind.value, companions.value);
+  const mine = estimate(header.value, flags.value, kind.value, companions.value);
+  const footprint = invocation.flag('quick')
+    ? mine
+    : await checked({ modelPath: path, flags: flags.value, kind: kind.value }, mine);
   const json = invocation.flag('json');
   if (!invocation.flag('fit')) {
     terminal.out(
@@ -57,6 +61,27 @@ export const runEstimate: Run = async (invocation, terminal) => {
   );
   return EXIT.done;
 };
+
+/** llama.cpp is asked for its own figure; a slow disk or a large vocabulary is not waited for longer. */
+const REFERENCE_LIMIT_MS = 8_000;
+
+/** llama.cpp's own figure where it can open the file, else ours with a note that says so. */
+async function checked(
+  load: { readonly modelPath: string; readonly flags: LoadFlags; readonly kind: DeviceKind },
+  mine: Footprint,
+): Promise<Footprint> {
+  const reference = referencesInChild({ nodePath: process.execPath, limitMs: REFERENCE_LIMIT_MS });
+  const answer = await reference.footprintOf({
+    modelPath: load.modelPath,
+    args: [],
+    flags: load.flags,
+    kind: load.kind,
+    build: load.flags.build,
+  });
+  reference.stop();
+  if (answer.ok) return answer.value;
+  return { ...mine, notes: [...mine.notes, `By arithmetic alone. ${answer.error.message}`] };
+}
 
 /** Each option as llama-server takes it. Errors: `bad_input`. */
 function readFlags(invocation: Invocation): Result<LoadFlags> {

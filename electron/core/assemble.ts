@@ -14,6 +14,7 @@ import { createGate } from './gate/gate.ts';
 import { createLaneWatch } from './gate/lane-watch.ts';
 import { mountGateway } from './gateway/mount.ts';
 import type { GatewayMount } from './http/routes.ts';
+import { referencesInChild } from './ledger/footprint/reference-source.ts';
 import { Ledger } from './ledger/ledger.ts';
 import { runCommand } from './loop/commands.ts';
 import { realEffects } from './loop/effects.ts';
@@ -112,10 +113,19 @@ export async function assemble(
   const floors = new LearnedFloors(store);
   let sampler = newSampler(settings, clock, paths);
   const fleet = new Fleet(
-    (setting) => makeBackend(setting, clock, env, () => sampler),
+    (setting) =>
+      makeBackend(
+        setting,
+        clock,
+        env,
+        () => sampler,
+        (id) => (gateway.use(id)?.requests ?? 0) > 0,
+      ),
     (change) => loop.onBackendChange(change),
   );
-  const loads = new LoadWatch(await durableForecaster(store, () => loop.settings), () => loop.wake());
+  const reference = referencesInChild({ nodePath: process.execPath });
+  const forecaster = await durableForecaster(store, () => loop.settings, { reference });
+  const loads = new LoadWatch(forecaster, () => loop.wake());
   const intents = new Intents(store);
   const loop: ControlLoop = new ControlLoop({
     clock,
@@ -249,6 +259,7 @@ export async function assemble(
       clearInterval(learnTimer);
       clearTimeout(firstLearnTimer);
       loop.stop();
+      reference.stop();
       await settingsFile.stop();
       await Promise.all([fleet.stop(), sampler.stop()]);
       await journal.flushed();

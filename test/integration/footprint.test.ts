@@ -9,21 +9,13 @@ import {
   BASE,
   deepseek2,
   falconH1,
-  gemma2,
   gemma3,
-  gptOss,
-  graniteHybrid,
-  jamba,
-  lfm2,
   llama,
-  mamba,
-  nemotronH,
-  phi3,
-  qwen2,
   qwen3,
   qwen3moe,
   qwen35,
 } from '../support/synthetic-architectures.ts';
+import { SMALL_MODELS } from '../support/synthetic-models.ts';
 
 /**
  * Our figures beside those a real llama-server logs. Its weights are holes of zeros in small files: it
@@ -35,27 +27,6 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'landlord-footprint-'));
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
-
-const SMALL: Readonly<Record<string, GgufSpec>> = {
-  llama: llama(),
-  'qwen2 with biases': qwen2(),
-  'qwen3, tied': qwen3(),
-  qwen3moe: qwen3moe(),
-  gemma2: gemma2(),
-  gemma3: gemma3(),
-  'phi3, whose window is not used': phi3(),
-  'gpt-oss': gptOss(),
-  mamba: mamba(),
-  jamba: jamba(),
-  'falcon-h1': falconH1(),
-  granitehybrid: graniteHybrid(),
-  nemotron_h: nemotronH(),
-  lfm2: lfm2(),
-  qwen35: qwen35(),
-  'qwen35 with a next-token layer': qwen35(undefined, undefined, 1),
-  'deepseek2 with latent tensors': deepseek2(),
-  'deepseek2 without': deepseek2(undefined, undefined, true),
-};
 
 const WAYS: readonly (readonly string[])[] = [
   ['-c', '4096'],
@@ -118,7 +89,7 @@ async function compare(name: string, spec: GgufSpec, args: readonly string[]) {
   return { logged, ours: ours.value };
 }
 
-describe.each(Object.entries(SMALL))('%s', (name, spec) => {
+describe.each(Object.entries(SMALL_MODELS))('%s', (name, spec) => {
   it.each(WAYS.map((args) => [args.join(' '), args] as const))(
     'loaded with %s takes what llama-server logs',
     async (_line, args) => {

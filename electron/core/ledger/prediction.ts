@@ -22,6 +22,8 @@ export interface PredictionRequest {
   readonly id: string;
   readonly args: readonly string[] | null;
   readonly modelPath: string | null;
+  /** null: not known; then what was measured on any device counts. */
+  readonly deviceId?: string | null;
   /** Where it will run; null: not known, and counted as a CUDA card. */
   readonly deviceKind?: DeviceKind | null;
   /** Of that device; null: not known. */
@@ -35,6 +37,8 @@ export interface MeasuredFootprint {
   readonly id: string;
   /** `argsKey` of the flags it ran with. */
   readonly key: string;
+  /** Left out or null: not known. */
+  readonly deviceId?: string | null;
   readonly bytes: number;
 }
 
@@ -64,14 +68,19 @@ export async function predict(
   return weights === null ? null : { bytes: weights, source: 'weights only' };
 }
 
-/** A load that may lessen itself takes no more than leaves llama-server's own margin. null: not to be read. */
-async function estimateBytes(request: PredictionRequest, source: FootprintSource): Promise<number | null> {
-  const load: LoadRequest = {
+/** What the estimate is asked of. */
+export function loadOf(request: PredictionRequest): LoadRequest {
+  return {
     modelPath: request.modelPath,
     args: request.args ?? [],
     kind: request.deviceKind ?? 'cuda',
     build: request.build ?? null,
   };
+}
+
+/** A load that may lessen itself takes no more than leaves llama-server's own margin. null: not to be read. */
+async function estimateBytes(request: PredictionRequest, source: FootprintSource): Promise<number | null> {
+  const load = loadOf(request);
   const flags = requestFlags(load);
   if (flags.modelPath === null || flags.modelPath === '') return null;
   const footprint = await source.footprintOf(load);
@@ -88,15 +97,24 @@ export function learn(
 ): readonly MeasuredFootprint[] {
   if (!isByteCount(bytes) || bytes === 0) return measured;
   const key = argsKey(request.args);
-  const others = measured.filter((one) => one.id !== request.id || one.key !== key);
-  return [...others, { id: request.id, key, bytes }].slice(-KEEP);
+  const deviceId = request.deviceId ?? null;
+  const others = measured.filter(
+    (one) => one.id !== request.id || one.key !== key || !sameDevice(one, request),
+  );
+  return [...others, { id: request.id, key, deviceId, bytes }].slice(-KEEP);
 }
 
 function measuredBefore(request: PredictionRequest, measured: readonly MeasuredFootprint[]): number | null {
-  const mine = measured.filter((one) => one.id === request.id);
+  const mine = measured.filter((one) => one.id === request.id && sameDevice(one, request));
   const found =
     request.args === null ? mine.at(-1) : mine.findLast((one) => one.key === argsKey(request.args));
   return found?.bytes ?? null;
+}
+
+/** Another card's driver takes another share, so its figure is no measurement of this one. */
+function sameDevice(one: MeasuredFootprint, request: PredictionRequest): boolean {
+  const [there, here] = [one.deviceId ?? null, request.deviceId ?? null];
+  return there === null || here === null || there === here;
 }
 
 /** Flags whose values differ from start to start, or say nothing about memory. */

@@ -2,12 +2,15 @@ import { stat } from 'node:fs/promises';
 import type { Settings } from '../../../shared/settings.ts';
 import { buildOf } from '../backends/server-props.ts';
 import type { EventStore } from '../events/event-store.ts';
+import { checkedFootprints } from '../ledger/footprint/checked-footprints.ts';
 import { type FootprintSource, footprintsInChild } from '../ledger/footprint/footprint-source.ts';
-import { type FileSizes, learn, type MeasuredFootprint, predict } from '../ledger/prediction.ts';
+import { type FileSizes, learn, loadOf, type MeasuredFootprint, predict } from '../ledger/prediction.ts';
+import { version } from '../version.ts';
 import type { Forecaster } from './load-watch.ts';
 import type { ModelView } from './model-view.ts';
 
 const KEY = 'footprints';
+const CHECKED_KEY = 'checked-footprints';
 
 const diskSizes: FileSizes = {
   async sizeOf(path) {
@@ -20,33 +23,99 @@ const diskSizes: FileSizes = {
   },
 };
 
-/** Predictions from what was measured before, the operator's figures, the files' headers and their sizes; measurements are kept. */
+export interface ForecasterParts {
+  readonly files?: FileSizes;
+  /** Ours, at once. */
+  readonly footprints?: FootprintSource;
+  /** llama.cpp's own, in the background; null: not asked. */
+  readonly reference?: FootprintSource | null;
+  /** How long ours stands alone first. */
+  readonly referenceAfterMs?: number;
+}
+
+/**
+ * Predictions from what was measured before, the operator's figures, the files' headers and their sizes;
+ * measurements are kept, and so is what llama.cpp itself said of a file.
+ */
 export async function durableForecaster(
   store: EventStore,
   settings: () => Settings,
-  files: FileSizes = diskSizes,
-  footprints: FootprintSource = footprintsInChild(process.execPath),
+  parts: ForecasterParts = {},
 ): Promise<Forecaster> {
+  const files = parts.files ?? diskSizes;
+  const ours = parts.footprints ?? footprintsInChild(process.execPath);
   let measured = parseMeasured(await store.get(KEY));
+  /** Who has asked for which load, to be told of a better answer. */
+  const askers = new Map<string, Set<string>>();
+  let tellBetter: (modelId: string) => void = () => undefined;
+  const footprints =
+    parts.reference == null
+      ? ours
+      : await checkedFootprints({
+          ours,
+          reference: parts.reference,
+          version: version(),
+          store: {
+            load: () => store.get(CHECKED_KEY),
+            save: (value) => void store.set(CHECKED_KEY, value),
+          },
+          onBetter: (load) => {
+            const key = JSON.stringify(load);
+            for (const id of askers.get(key) ?? []) tellBetter(id);
+            askers.delete(key);
+          },
+          ...(parts.referenceAfterMs === undefined ? {} : { afterMs: parts.referenceAfterMs }),
+        });
   const request = (view: ModelView) => ({
     id: view.id,
     args: view.observed.args,
     modelPath: view.observed.modelPath,
+    deviceId: view.deviceId,
   });
   return {
-    predict: (view, place) =>
-      predict(
-        { ...request(view), ...place, build: buildOf(view.backendVersion ?? null) },
-        measured,
-        settings().footprints,
-        files,
-        footprints,
-      ),
+    predict(view, place) {
+      const asked = { ...request(view), ...place, build: buildOf(view.backendVersion ?? null) };
+      remember(askers, JSON.stringify(loadOf(asked)), view.id);
+      return predict(asked, measured, settings().footprints, files, footprints);
+    },
+    async footprint(view, place, context) {
+      const { args, modelPath } = view.observed;
+      const estimated = await footprints.footprintOf({
+        modelPath,
+        args: withContext(args ?? [], context),
+        kind: place.deviceKind ?? 'cuda',
+        build: buildOf(view.backendVersion ?? null),
+      });
+      return estimated.ok ? estimated.value : null;
+    },
     learn(view, bytes) {
       measured = learn(measured, request(view), bytes);
       void store.set(KEY, measured);
     },
+    onBetter(listener) {
+      tellBetter = listener;
+    },
   };
+}
+
+/** Loads that nobody has been told of for long are forgotten. */
+const ASKERS_KEPT = 500;
+
+function remember(askers: Map<string, Set<string>>, load: string, id: string): void {
+  const ids = askers.get(load) ?? new Set();
+  ids.add(id);
+  askers.set(load, ids);
+  const [oldest] = askers.keys();
+  if (askers.size > ASKERS_KEPT && oldest !== undefined) askers.delete(oldest);
+}
+
+const CONTEXT_FLAGS = new Set(['-c', '--ctx-size']);
+
+/** The same command line with another context; 0 is what the model was trained for (llama.cpp, common/arg.cpp). */
+function withContext(args: readonly string[], context: number | 'set' | 'trained'): readonly string[] {
+  if (context === 'set') return args;
+  const rest = args.filter((arg, at) => !CONTEXT_FLAGS.has(arg) && !CONTEXT_FLAGS.has(args[at - 1] ?? ''));
+  return [...rest, '-c', String(context === 'trained' ? 0 : context)];
 }
 
 function parseMeasured(value: unknown): readonly MeasuredFootprint[] {

@@ -1,4 +1,5 @@
 import type { ModelStatus } from '../../../shared/state.ts';
+import type { Footprint } from '../ledger/footprint/estimate.ts';
 import { type DeviceKind, kindOn } from '../ledger/footprint/device-kind.ts';
 import { type LoadMeasurement, measureStep } from './measure.ts';
 import { holdsMemory, type ModelView } from './model-view.ts';
@@ -21,8 +22,16 @@ export interface DevicePlace {
 export interface Forecaster {
   /** null: nobody can say. */
   predict(view: ModelView, place: DevicePlace): Promise<Forecast | null>;
+  /** The estimate for another context than the one it is set to; null: its file can't be read. */
+  footprint(
+    view: ModelView,
+    place: DevicePlace,
+    context: number | 'set' | 'trained',
+  ): Promise<Footprint | null>;
   /** A settled measurement of a loaded model, for the next prediction of the same model and flags. */
   learn(view: ModelView, bytes: number): void;
+  /** Whom to tell that a model's prediction has become better since it was asked for. */
+  onBetter?(listener: (modelId: string) => void): void;
 }
 
 /** A per-process figure is taken as settled once it has stood this long after the load. */
@@ -42,6 +51,10 @@ export class LoadWatch {
   constructor(forecaster: Forecaster, wake: () => void) {
     this.#forecaster = forecaster;
     this.#wake = wake;
+    forecaster.onBetter?.((modelId) => {
+      this.#asked.delete(modelId);
+      this.#wake();
+    });
   }
 
   look(view: ModelView, before: ModelStatus | undefined, sight: Sight, models: Models, nowMs: number): void {
@@ -75,6 +88,11 @@ export class LoadWatch {
     });
     if (forecast !== null) this.#wake();
     return forecast;
+  }
+
+  /** By part, for the context it is set to, the one it was trained for, or another. */
+  footprint(view: ModelView, context: number | 'set' | 'trained'): Promise<Footprint | null> {
+    return this.#forecaster.footprint(view, this.#place(view), context);
   }
 
   #place(view: ModelView): DevicePlace {

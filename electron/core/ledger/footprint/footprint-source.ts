@@ -45,7 +45,7 @@ export function footprintsInChild(nodePath: string): FootprintSource {
   };
   return {
     async footprintOf(request) {
-      const key = await keyOf(request);
+      const key = await loadKey(request);
       const before = key === null ? undefined : kept.get(key);
       if (before !== undefined) return { ok: true, value: before };
       const answer = await new Promise<Result<Footprint>>((resolve) => {
@@ -67,14 +67,18 @@ const CHILD_FAILED = fail(
   'The model file’s header could not be read in time: look at the disk it lies on.',
 );
 
-/** null: one of its files is not there, so there is nothing to keep an answer by. */
-async function keyOf(request: LoadRequest): Promise<string | null> {
-  const { modelPath, projectorPath, draftPath, adapterPaths } = requestFlags(request);
+/**
+ * What an answer may be kept by: the flags that matter, and path, size and time of each file. null: one of
+ * its files is not there.
+ */
+export async function loadKey(request: LoadRequest): Promise<string | null> {
+  const flags = requestFlags(request);
+  const { modelPath, projectorPath, draftPath, adapterPaths } = flags;
   const paths = [modelPath, projectorPath, draftPath, ...adapterPaths].filter((path) => path !== null);
   if (modelPath === null) return null;
   try {
     const seen = await Promise.all(paths.map((path) => stat(path)));
-    return JSON.stringify([request, seen.map(({ size, mtimeMs }) => [size, mtimeMs])]);
+    return JSON.stringify([flags, request.kind, seen.map(({ size, mtimeMs }) => [size, mtimeMs])]);
   } catch {
     return null;
   }

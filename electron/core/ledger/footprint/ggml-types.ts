@@ -3,6 +3,8 @@
  * ggml.c). A cache row or a tensor of `n` elements takes `n / elements × bytes`.
  */
 export interface GgmlType {
+  /** ggml's number. */
+  readonly id: number;
   readonly name: string;
   readonly elements: number;
   readonly bytes: number;
@@ -46,7 +48,7 @@ const TYPES: ReadonlyMap<number, GgmlType> = new Map(
       [40, 'nvfp4', 64, 36],
       [41, 'q1_0', 128, 18],
     ] as const
-  ).map(([id, name, elements, bytes]) => [id, { name, elements, bytes }]),
+  ).map(([id, name, elements, bytes]) => [id, { id, name, elements, bytes }]),
 );
 
 const BY_NAME: ReadonlyMap<string, GgmlType> = new Map([...TYPES.values()].map((type) => [type.name, type]));

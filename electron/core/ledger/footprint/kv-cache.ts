@@ -21,7 +21,7 @@ const CELL_STEP = 256;
 /** Where neither the flags nor the file say one. */
 const FALLBACK_CONTEXT = 4096;
 /** llama.cpp keeps no values beside a latent row since this build (pull request 19057). */
-const NO_LATENT_VALUES_BUILD = 7830;
+export const NO_LATENT_VALUES_BUILD = 7830;
 
 /**
  * Context rounds up to 256 for each stream (llama.cpp, `llama_context`); without `-c` it is what the
@@ -92,5 +92,5 @@ function cacheType(name: string, which: string, notes: string[]): GgmlType {
   const type = ggmlTypeNamed(name);
   if (type !== null) return type;
   notes.push(`The cache type ${name} for ${which} is not known: f16 is counted.`);
-  return { name: 'f16', elements: 1, bytes: 2 };
+  return { id: 1, name: 'f16', elements: 1, bytes: 2 };
 }

@@ -1,0 +1,41 @@
+import type { GgufSpec } from './gguf-writer.ts';
+import {
+  deepseek2,
+  falconH1,
+  gemma2,
+  gemma3,
+  gptOss,
+  graniteHybrid,
+  jamba,
+  lfm2,
+  llama,
+  mamba,
+  nemotronH,
+  phi3,
+  qwen2,
+  qwen3,
+  qwen3moe,
+  qwen35,
+} from './synthetic-architectures.ts';
+
+/** One small model of each kind of memory that llama.cpp has. */
+export const SMALL_MODELS: Readonly<Record<string, GgufSpec>> = {
+  llama: llama(),
+  'qwen2 with biases': qwen2(),
+  'qwen3, tied': qwen3(),
+  qwen3moe: qwen3moe(),
+  gemma2: gemma2(),
+  gemma3: gemma3(),
+  'phi3, whose window is not used': phi3(),
+  'gpt-oss': gptOss(),
+  mamba: mamba(),
+  jamba: jamba(),
+  'falcon-h1': falconH1(),
+  granitehybrid: graniteHybrid(),
+  nemotron_h: nemotronH(),
+  lfm2: lfm2(),
+  qwen35: qwen35(),
+  'qwen35 with a next-token layer': qwen35(undefined, undefined, 1),
+  'deepseek2 with latent tensors': deepseek2(),
+  'deepseek2 without': deepseek2(undefined, undefined, true),
+};
