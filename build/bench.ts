@@ -1,6 +1,7 @@
 /**
- * `npm run bench [-- --only NAME] [--json]`: what our own mechanisms cost, beside what one would use
- * instead, measured alternately in one run so that a busy machine slows both alike.
+ * `npm run bench [-- --only NAME] [--json] [--short]`: what our own mechanisms cost, beside what one would use
+ * instead, measured alternately in one run so that a busy machine slows both alike. `--short` only shows
+ * that each part still works: too few rounds to believe its figures.
  */
 import { cpus, release, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -9,7 +10,7 @@ import { type BenchReport, reportText } from './bench/report.ts';
 interface Part {
   readonly name: string;
   readonly about: string;
-  readonly load: () => Promise<() => Promise<BenchReport>>;
+  readonly load: () => Promise<(short: boolean) => Promise<BenchReport>>;
 }
 
 const PARTS: readonly Part[] = [
@@ -28,10 +29,24 @@ const PARTS: readonly Part[] = [
     about: 'a request through the gateway, beside other ways to the same llama-server',
     load: async () => (await import('./bench/gateway.ts')).benchGateway,
   },
+  {
+    name: 'ledger',
+    about: 'booking a line, by how many there are',
+    load: async () => (await import('./bench/ledger.ts')).benchLedger,
+  },
+  {
+    name: 'store',
+    about: 'events and readings on their way to the disk, and the chart’s questions',
+    load: async () => (await import('./bench/store.ts')).benchStore,
+  },
 ];
 
 const { values } = parseArgs({
-  options: { only: { type: 'string', multiple: true }, json: { type: 'boolean' } },
+  options: {
+    only: { type: 'string', multiple: true },
+    json: { type: 'boolean' },
+    short: { type: 'boolean' },
+  },
   strict: true,
 });
 const wanted = values.only ?? PARTS.map((part) => part.name);
@@ -40,7 +55,7 @@ if (unknown === undefined) {
   const reports: BenchReport[] = [];
   for (const part of PARTS.filter(({ name }) => wanted.includes(name))) {
     if (values.json !== true) process.stdout.write(`${part.name}: ${part.about}\n`);
-    const report = await (await part.load())();
+    const report = await (await part.load())(values.short === true);
     reports.push(report);
     if (values.json !== true) process.stdout.write(`${reportText(report)}\n`);
   }
