@@ -153,6 +153,7 @@ export async function assemble(
     env,
     report: (event) => reports.take(event),
     requests: new RequestLog(store),
+    ...(options.gatewayPace === undefined ? {} : { pace: options.gatewayPace }),
   });
   const publisher = new Publisher({
     loop,

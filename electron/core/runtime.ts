@@ -4,6 +4,7 @@ import { ok, type Result } from '../../shared/errors.ts';
 import { assemble } from './assemble.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { Notification } from './events/notification-log.ts';
+import type { GatewayPace } from './gateway/gateway.ts';
 import { startHttpServer } from './http/server.ts';
 import type { HostApi } from './runtime-api.ts';
 import { ensureStateDir } from './state-dir/ensure-state-dir.ts';
@@ -27,6 +28,8 @@ export interface RuntimeOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** false: nothing goes to syslog or the journal (the demo, tests: what they evict is not real). Default true. */
   readonly systemLog?: boolean;
+  /** Tests: how soon the gateway tells those who wait, and lets them go first. */
+  readonly gatewayPace?: Partial<GatewayPace>;
 }
 
 export interface Runtime extends HostApi {

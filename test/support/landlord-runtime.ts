@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { procfs } from '../../electron/core/process/procfs.ts';
-import { type Runtime, startRuntime } from '../../electron/core/runtime.ts';
+import { type Runtime, type RuntimeOptions, startRuntime } from '../../electron/core/runtime.ts';
 import type { Command, CommandDone } from '../../electron/core/runtime-api.ts';
 import type { EventKind, LandlordEvent } from '../../shared/events.ts';
 import type { ModelState } from '../../shared/state.ts';
@@ -44,6 +44,7 @@ export interface BenchOptions {
   readonly backend?: string;
   /** Programs of the desktop that are there from the start. */
   readonly desktop?: readonly SimulatedProgram[];
+  readonly pace?: RuntimeOptions['gatewayPace'];
   /** How often the card looks for the models' processes; default 50 ms. */
   readonly cardTickMs?: number;
 }
@@ -98,6 +99,7 @@ export async function startLandlordBench(options: BenchOptions): Promise<Landlor
       pageDir: null,
       discoverPorts: [],
       systemLog: false,
+      ...(options.pace === undefined ? {} : { gatewayPace: options.pace }),
     });
     if (!started.ok) throw new Error(started.error.message);
     started.value.onEvent((event) => events.push(event));

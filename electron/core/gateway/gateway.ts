@@ -18,6 +18,7 @@ import { LaneLines } from './lane-line.ts';
 import { modelDetail, modelList } from './model-list.ts';
 import { sendRefusal } from './refusals.ts';
 import { serve } from './serve.ts';
+import { Turnover, type TurnoverPace } from './turnover.ts';
 
 export interface GatewayOptions {
   readonly context: CommandContext;
@@ -27,10 +28,15 @@ export interface GatewayOptions {
   readonly report: (event: ReportedEvent) => void;
   /** Each request that is over. */
   readonly onRequest: (record: RequestRecord) => void;
-  /** A waiting stream hears of us after this long, and then every so often. */
-  readonly keepAliveMs?: { readonly first: number; readonly every: number };
+  readonly pace?: Partial<GatewayPace>;
   /** Tests: another way out. */
   readonly dispatcher?: Dispatcher;
+}
+
+export interface GatewayPace {
+  /** A waiting stream hears of us after this long, and then every so often. */
+  readonly keepAliveMs: { readonly first: number; readonly every: number };
+  readonly turnover: TurnoverPace;
 }
 
 /** What serving one request needs of the gateway. */
@@ -39,6 +45,7 @@ export interface GatewayParts {
   readonly gate: Gate;
   readonly admission: Admission;
   readonly lines: LaneLines;
+  readonly turnover: Turnover;
   readonly flights: InFlight;
   dispatcher(): Promise<Dispatcher>;
   readonly keepAliveMs: { readonly first: number; readonly every: number };
@@ -109,12 +116,13 @@ export function createGateway(options: GatewayOptions): Gateway {
     gate: options.gate,
     admission: createAdmission(context, stopping.signal),
     lines: new LaneLines(() => options.gate.world.monotonicMs()),
+    turnover: new Turnover(context, options.pace?.turnover),
     flights,
     dispatcher() {
       dispatcher ??= makeDispatcher();
       return dispatcher;
     },
-    keepAliveMs: options.keepAliveMs ?? KEEP_ALIVE_MS,
+    keepAliveMs: options.pace?.keepAliveMs ?? KEEP_ALIVE_MS,
     tell: options.tell,
     report: options.report,
     settings: () => context.loop.settings,

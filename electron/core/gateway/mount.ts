@@ -7,7 +7,7 @@ import type { CommandContext } from '../loop/load-command.ts';
 import type { ModelUse } from '../loop/world.ts';
 import type { ReportedEvent } from '../runtime-api.ts';
 import { Fronts } from './front.ts';
-import { createGateway } from './gateway.ts';
+import { createGateway, type GatewayPace } from './gateway.ts';
 import { addHistoryRoute } from './history-route.ts';
 import { addGatewayRoutes } from './routes.ts';
 import { addTurnRoutes } from './turn-routes.ts';
@@ -18,6 +18,7 @@ export interface MountOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly report: (event: ReportedEvent) => void;
   readonly requests: RequestLog;
+  readonly pace?: Partial<GatewayPace>;
 }
 
 export interface MountedGateway extends GatewayMount {
@@ -39,6 +40,7 @@ export function mountGateway(options: MountOptions): MountedGateway {
     tell,
     report,
     onRequest: (record) => options.requests.add(record),
+    ...(options.pace === undefined ? {} : { pace: options.pace }),
   });
   const fronts = new Fronts(gateway, tell);
   return {

@@ -14,8 +14,8 @@ export interface SeatAbout {
  * A request's place on its device: its model is in use by it, and its class has let it in. It is given
  * up while the request does nothing there, since batch work makes way for whoever has one.
  *
- *   outside ──enter──► inside ──leave──► outside (waits for memory, and enters again)
- *                         └──moveAway──► gone    (served by another machine)
+ *   outside ──enter──► inside ──leave──► outside: waits for memory, or is served by another machine
+ *      └──enter─────────────▲──────────────┘
  */
 export class Seat implements Disposable {
   readonly #queue: DeviceQueue;
@@ -25,6 +25,7 @@ export class Seat implements Disposable {
   #flight: Disposable;
   #pass: Pass | null = null;
   #stayed = true;
+  #isAway = false;
 
   constructor(flights: InFlight, queue: DeviceQueue, about: SeatAbout, signal: AbortSignal) {
     this.#queue = queue;
@@ -36,6 +37,8 @@ export class Seat implements Disposable {
 
   /** True, or a promise of it where it has to wait first; false: the client came to leave. */
   enter(): true | Promise<boolean> {
+    if (this.#isAway) this.#count(this.#about);
+    this.#isAway = false;
     const entered = this.#queue.enter(this.#about.class, this.#signal);
     if (!(entered instanceof Promise)) {
       this.#pass = entered;
@@ -47,17 +50,18 @@ export class Seat implements Disposable {
     });
   }
 
+  /** It is still in flight, but works on no model here. */
   leave(): void {
     this.#stayed = false;
+    this.#isAway = true;
     this.#pass?.[Symbol.dispose]();
     this.#pass = null;
+    this.#count({ ...this.#about, modelId: null, deviceId: null });
   }
 
-  /** It is still in flight, but of no model here. */
-  moveAway(): void {
-    this.leave();
+  #count(about: SeatAbout): void {
     this.#flight[Symbol.dispose]();
-    this.#flight = this.#flights.enter({ ...this.#about, modelId: null, deviceId: null });
+    this.#flight = this.#flights.enter(about);
   }
 
   /** Batch requests beside it when it began; null: it has not been here from beginning to end. */

@@ -1,8 +1,7 @@
 import type { Readable } from 'node:stream';
-import { fail, type LandlordError, ok, type Result } from '../../../shared/errors.ts';
+import { fail, type LandlordError } from '../../../shared/errors.ts';
 import { failOpenNews } from '../gate/news.ts';
-import type { ModelView } from '../loop/model-view.ts';
-import { availabilityOf } from './admission.ts';
+import { admit } from './admit.ts';
 import type { Exchange } from './exchange.ts';
 import { mayHaveBody } from './exchange.ts';
 import { upstreamPath } from './fallback.ts';
@@ -25,7 +24,6 @@ export type LocalEnd =
 
 /** A router whose child died under the request says so (llama.cpp tools/server, the router's proxy). */
 const LOST = /proxy error|failed to read connection|could not establish connection/i;
-const RETRY_EVERY_MS = 2_000;
 const NOTICE_EVERY_MS = 100;
 const NOTICE_LIMIT_MS = 2_000;
 
@@ -101,70 +99,6 @@ function localEnd(route: Route, end: Forwarded): LocalEnd {
       return { kind: 'not_here', error };
     }
   }
-}
-
-/** Waits for memory only where the agent is set to wait. */
-async function admit(
-  parts: GatewayParts,
-  exchange: Exchange,
-  { view }: Route,
-  asker: Asker,
-  waiting: Waiting | null,
-): Promise<Result<void>> {
-  if (view === null || exchange.work === 'other') return ok(undefined);
-  const { loop } = parts.context;
-  const fromMs = parts.monotonicMs();
-  try {
-    for (;;) {
-      const admission = parts.admission.admit(view.id, exchange.gone, asker.onDeflected === undefined);
-      if (admission === null) return ok(undefined);
-      waiting?.begin(`waiting: ${view.id} is being loaded`);
-      const admitted = await admission;
-      if (admitted.ok) return ok(undefined);
-      const { code } = admitted.error;
-      const remainingMs = fromMs + asker.conduct.memoryWaitMs - parts.monotonicMs();
-      if (remainingMs <= 0 || !mayPass(parts, view, code, asker.conduct.toldToWait)) return admitted;
-      waiting?.begin(`waiting: ${code}`);
-      const before = standing(parts);
-      const retryAtMs = parts.monotonicMs() + RETRY_EVERY_MS;
-      const worthATry = (): boolean => {
-        const now = loop.models.get(view.id);
-        if (code === 'big_models_asleep') return loop.wishes.sleep === null;
-        if (parts.monotonicMs() < retryAtMs) return false;
-        return now === null || availabilityOf(parts.context, now) === 'fits' || standing(parts) !== before;
-      };
-      // While it waits for memory it is in nobody's way.
-      exchange.seat?.leave();
-      const isWorth = await loop.until(worthATry, remainingMs, exchange.gone);
-      if (exchange.seat !== null && !(await exchange.seat.enter()))
-        return fail('cancelled', 'The client left.');
-      if (!isWorth) return admitted;
-    }
-  } finally {
-    exchange.waitedMs += parts.monotonicMs() - fromMs;
-  }
-}
-
-/** Whether waiting may help: always where the agent was told to wait, else while others' requests end by themselves. */
-function mayPass({ context }: GatewayParts, view: ModelView, code: string, toldToWait: boolean): boolean {
-  if (code !== 'vram_denied' && code !== 'big_models_asleep') return false;
-  if (toldToWait) return true;
-  return (
-    code === 'vram_denied' &&
-    context.loop.models
-      .views()
-      .some(
-        (other) => other.id !== view.id && other.deviceId === view.deviceId && other.observed.busy === true,
-      )
-  );
-}
-
-/** Who is loaded and who is busy: while that stays, another try would be denied too. */
-function standing({ context }: GatewayParts): string {
-  return context.loop.models
-    .views()
-    .map((view) => `${view.id} ${view.status} ${view.observed.busy}`)
-    .join();
 }
 
 async function laneFor(

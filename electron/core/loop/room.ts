@@ -20,7 +20,11 @@ const ROOM_LIMIT_MS = 60_000;
  * Who would leave for it: batch-only and idle models that the guards may touch, big ones first. The
  * residents on the allow-list stay: only the hard floor moves them (rule 9), never another load.
  */
-export function roomPlan(loop: ControlLoop, wish: RoomWish): ReturnType<typeof planRoom> | null {
+export function roomPlan(
+  loop: ControlLoop,
+  wish: Pick<RoomWish, 'deviceId'> &
+    Partial<Pick<RoomWish, 'name' | 'modelId'>> & { readonly denial: Pick<Denial, 'shortBytes'> },
+): ReturnType<typeof planRoom> | null {
   const { world } = loop;
   const device = world?.devices.find((one) => one.id === wish.deviceId);
   if (world === null || device === undefined || !device.fresh || wish.denial.shortBytes === null) return null;

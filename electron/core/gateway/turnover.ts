@@ -1,0 +1,154 @@
+import type { TurnClass } from '../gate/sidecar.ts';
+import type { CommandContext } from '../loop/load-command.ts';
+import type { ModelView } from '../loop/model-view.ts';
+import { roomPlan } from '../loop/room.ts';
+
+/**
+ * Models take turns in a memory that does not hold them all. One that has been loaded for a turn stays
+ * while its session is likely to go on, so that models are not swapped to and fro; and whoever has waited
+ * long for memory has the turns of those in its way stand back, so that nobody starves.
+ *
+ *   waits ──`agedMs`──► the others stand back ──they end──► loaded
+ *     ▲                    └──`standBackMs`──┐
+ *     └──────────────────────────────────────┘
+ */
+export interface TurnoverPace {
+  /** A model stays this long, as long as … */
+  readonly residencyMs: number;
+  /** … its last turn is no longer ago than this: a session thinks, or runs a tool, and goes on. */
+  readonly lingerMs: number;
+  readonly agedMs: Readonly<Record<TurnClass, number>>;
+  /** Then the others go on for a while: what is in the way may be something else. */
+  readonly standBackMs: number;
+}
+
+export const TURNOVER_PACE: TurnoverPace = {
+  residencyMs: 30_000,
+  lingerMs: 5_000,
+  agedMs: { interactive: 20_000, batch: 60_000 },
+  standBackMs: 60_000,
+};
+
+/** Until when (monotonic ms) a model is left where it is; null: it may go now. */
+export function staysUntilMs(
+  { loadedAtMs, usedAtMs }: { readonly loadedAtMs: number; readonly usedAtMs: number | null },
+  nowMs: number,
+  pace = TURNOVER_PACE,
+): number | null {
+  const untilMs = Math.min(loadedAtMs + pace.residencyMs, (usedAtMs ?? loadedAtMs) + pace.lingerMs);
+  return untilMs > nowMs ? untilMs : null;
+}
+
+export interface MemoryWaiter {
+  readonly modelId: string;
+  readonly deviceId: string | null;
+  readonly class: TurnClass;
+  readonly sinceMs: number;
+}
+
+/** Whether it has waited so long that others stand back for it. */
+export function isDue(
+  { sinceMs, class: turnClass }: MemoryWaiter,
+  nowMs: number,
+  { agedMs, standBackMs } = TURNOVER_PACE,
+): boolean {
+  return (nowMs - sinceMs) % (agedMs[turnClass] + standBackMs) >= agedMs[turnClass];
+}
+
+export interface Holding {
+  readonly modelId: string;
+  readonly untilMs: number;
+}
+
+export class Turnover {
+  readonly #context: CommandContext;
+  readonly #pace: TurnoverPace;
+  readonly #waiters = new Set<MemoryWaiter>();
+  readonly #usedAtMs = new Map<string, number>();
+
+  constructor(context: CommandContext, pace: TurnoverPace = TURNOVER_PACE) {
+    this.#context = context;
+    this.#pace = pace;
+  }
+
+  /** A turn of that model has ended. */
+  used(modelId: string): void {
+    this.#usedAtMs.set(modelId, this.#context.clock.monotonicMs());
+  }
+
+  /** It waits for memory until it is disposed. */
+  wait(waiter: MemoryWaiter): Disposable {
+    this.#waiters.add(waiter);
+    return { [Symbol.dispose]: () => this.#waiters.delete(waiter) };
+  }
+
+  /** Who has waited so long for what this model holds that its new turns wait first; null: nobody. */
+  before(view: ModelView): MemoryWaiter | null {
+    if (this.#waiters.size === 0 || view.status !== 'loaded' || !mayLeave(view)) return null;
+    const nowMs = this.#context.clock.monotonicMs();
+    for (const waiter of this.#waiters) {
+      if (
+        waiter.deviceId !== view.deviceId ||
+        waiter.modelId === view.id ||
+        !isDue(waiter, nowMs, this.#pace)
+      )
+        continue;
+      if (this.#couldFit(waiter)) return waiter;
+    }
+    return null;
+  }
+
+  /** The model that has to leave for this one, and may not yet; null: there is none. */
+  holding(view: ModelView, waitsSinceMs: number | null, turnClass: TurnClass): Holding | null {
+    const { loop, clock } = this.#context;
+    const nowMs = clock.monotonicMs();
+    const shortBytes = this.#shortBytes(view);
+    if (view.deviceId === null || shortBytes === null || shortBytes <= 0) return null;
+    if (waitsSinceMs !== null && nowMs - waitsSinceMs >= this.#pace.agedMs[turnClass]) return null;
+    const plan = roomPlan(loop, { deviceId: view.deviceId, denial: { shortBytes } });
+    for (const victim of plan?.enough === true ? plan.models : []) {
+      const usedAtMs = Math.max(
+        victim.lastUsedAtMs ?? Number.NEGATIVE_INFINITY,
+        this.#usedAtMs.get(victim.id) ?? Number.NEGATIVE_INFINITY,
+      );
+      // One that nobody has used yet was loaded by hand or at start: it has no session that goes on.
+      if (!Number.isFinite(usedAtMs) || victim.batchOnly) continue;
+      const untilMs = staysUntilMs({ loadedAtMs: victim.statusSinceMs, usedAtMs }, nowMs, this.#pace);
+      if (untilMs !== null) return { modelId: victim.id, untilMs };
+    }
+    return null;
+  }
+
+  /** Whether it would get in if all went that may. */
+  #couldFit({ modelId }: MemoryWaiter): boolean {
+    const views = this.#context.loop.models.views();
+    const view = views.find((one) => one.id === modelId);
+    const shortBytes = view === undefined ? null : this.#shortBytes(view);
+    if (view === undefined || shortBytes === null) return false;
+    const leaving = views.filter(
+      (one) =>
+        one.id !== modelId && one.deviceId === view.deviceId && one.status === 'loaded' && mayLeave(one),
+    );
+    return (
+      leaving.reduce((sum, one) => sum + (one.measuredBytes ?? one.predictedBytes ?? 0), 0) >= shortBytes
+    );
+  }
+
+  /** How much is missing for it; null: not known. */
+  #shortBytes(view: ModelView): number | null {
+    const { ledger, clock } = this.#context;
+    if (view.deviceId === null || view.predictedBytes === null) return null;
+    const { capBytes, bookedBytes, freeBytes, floorBytes, outstandingBytes } = ledger.book(
+      view.deviceId,
+      clock.monotonicMs(),
+    ) ?? { capBytes: null, bookedBytes: 0, freeBytes: null, floorBytes: null, outstandingBytes: 0 };
+    if (capBytes === null || freeBytes === null || floorBytes === null) return null;
+    const overCap = bookedBytes + view.predictedBytes - capBytes;
+    return Math.max(overCap, floorBytes + view.predictedBytes + outstandingBytes - freeBytes);
+  }
+}
+
+/** Not pinned, no resident, and the guards may touch it: another load may move it (room.ts). */
+function mayLeave(view: ModelView): boolean {
+  return !view.pinned && view.guarded === 'on' && (!view.small || view.batchOnly);
+}
