@@ -44,7 +44,15 @@ const RULES: Readonly<Record<Layer, LayerRule>> = {
   shared: { layers: ['shared'], packages: ['zod'], node: false, electron: 'no' },
   renderer: {
     layers: ['renderer', 'shared'],
-    packages: ['react', 'react-dom', 'zustand'],
+    packages: [
+      'react',
+      'react-dom',
+      'zustand',
+      'uplot',
+      '@radix-ui/react-slider',
+      '@radix-ui/react-switch',
+      '@radix-ui/react-toggle-group',
+    ],
     node: false,
     electron: 'no',
   },

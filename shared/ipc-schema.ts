@@ -8,6 +8,7 @@
 import { fail, ok, type Result } from './errors.ts';
 import type { LandlordEvent } from './events.ts';
 import { type Field, type Fields, fitsInto, flag, oneOf, orNull, text, whole } from './ipc-fields.ts';
+import type { History, LoadPlan, Observation, Replay, SettingCheck, SettingsView } from './questions.ts';
 import type { LandlordState } from './state.ts';
 
 /** What was done, in one sentence with figures. */
@@ -37,13 +38,19 @@ interface Call<Args, Answer> {
 /** An object without fields. */
 type NoArgs = Readonly<Record<never, never>>;
 
-/** No call needs more than a model's id and some figures. */
+/** No call needs more than a model's id and some figures, or a setting of some thousand characters. */
 export const MAX_ARGS_BYTES = 16_384;
 /** As long as an id in an address may be (the HTTP server's `maxParamLength`). */
 const modelId = text(1024);
 const TEN_YEARS_MS = 3650 * 86_400_000;
 const duration = orNull(whole(1, TEN_YEARS_MS));
 const eventId = orNull(whole(0, Number.MAX_SAFE_INTEGER));
+
+const time = whole(0, Number.MAX_SAFE_INTEGER);
+const bytes = whole(0, Number.MAX_SAFE_INTEGER);
+const settingKey = text(64);
+/** YAML as a person writes it; null takes the key out, so that its default holds. */
+const yaml = orNull(text(7_000));
 
 function call<Args, Answer>(fields: Fields<Args>, answer: Answer | null): Call<Args, Answer> {
   return { fields, answer };
@@ -77,6 +84,29 @@ const TABLE = {
   /** From now on this page is pushed what changes, the present state first. */
   watch: call<NoArgs, null>({}, null),
   unwatch: call<NoArgs, null>({}, null),
+  plan: call({ model: modelId }, gives<LoadPlan>()),
+  /** From now on a refused load of this model goes ahead all the same, or no longer does. */
+  loadAnyway: call({ model: modelId, always: flag }, gives<Done>()),
+  /** `points`: at most so many a device. */
+  history: call(
+    { fromMs: time, toMs: time, deviceId: orNull(text(256)), points: whole(10, 2000) },
+    gives<History>(),
+  ),
+  settings: call<NoArgs, SettingsView>({}, null),
+  checkSetting: call({ key: settingKey, yaml }, gives<SettingCheck>()),
+  /** `fingerprint` is that of the settings it was made from: an edit in between is told, not overwritten. */
+  changeSetting: call({ key: settingKey, yaml, fingerprint: orNull(text(128)) }, gives<SettingsView>()),
+  /** null: as it is set now. */
+  replay: call(
+    {
+      fromMs: time,
+      deviceId: orNull(text(256)),
+      floorBytes: orNull(bytes),
+      maxBig: orNull(whole(0, 64)),
+    },
+    gives<Replay>(),
+  ),
+  observation: call<NoArgs, Observation>({}, null),
   /** Hosts a runtime in this app, after the one that was shown was lost. */
   host: call<NoArgs, Done>({}, null),
 };
@@ -88,7 +118,7 @@ type CallTypes = {
     ? { readonly args: Args; readonly answer: Answer }
     : never;
 };
-export type ArgsOf<Name extends CallName> = CallTypes[Name]['args'];
+export type ArgsOf<Name extends CallName> = CallTypes[Name]['args'] & object;
 export type AnswerOf<Name extends CallName> = CallTypes[Name]['answer'];
 
 /** One function a call: the main process's handlers, the preload's API and its stand-ins alike. */
@@ -99,6 +129,30 @@ export type Calls = {
 const CALLS: { readonly [Name in CallName]: Call<ArgsOf<Name>, AnswerOf<Name>> } = TABLE;
 
 export const CALL_NAMES: readonly CallName[] = Object.keys(TABLE).filter(isCallName);
+
+/** Those that any runtime answers, its own or one that is attached to: over HTTP `POST /api/<path>`. */
+export const QUESTIONS = {
+  plan: 'plan',
+  loadAnyway: 'load-anyway',
+  history: 'history',
+  settings: 'settings',
+  checkSetting: 'check-setting',
+  changeSetting: 'change-setting',
+  replay: 'replay',
+  observation: 'observation',
+} as const satisfies { readonly [Name in CallName]?: string };
+export type QuestionName = keyof typeof QUESTIONS;
+export const QUESTION_NAMES: readonly QuestionName[] = Object.keys(QUESTIONS).filter(isQuestionName);
+
+function isQuestionName(name: string): name is QuestionName {
+  return Object.hasOwn(QUESTIONS, name);
+}
+
+/** Asks one question; errors are those of its answerer, and `no_runtime` where there is none. */
+export type Ask = <Name extends QuestionName>(
+  name: Name,
+  args: ArgsOf<Name>,
+) => Promise<Result<AnswerOf<Name>>>;
 
 export function isCallName(name: string): name is CallName {
   return Object.hasOwn(TABLE, name);

@@ -81,7 +81,10 @@ async function idleLoop(
     tenants: new TenantBook(),
     lanes: new LaneBook({ read: () => [] }, () => []),
     floors: new LearnedFloors({ samples: async () => ok([]) }),
-    loads: new LoadWatch({ predict: async () => null, learn: () => undefined }, () => undefined),
+    loads: new LoadWatch(
+      { predict: async () => null, footprint: async () => null, learn: () => undefined },
+      () => undefined,
+    ),
     effects: NO_EFFECTS,
     settings: settings.value,
     wishes: NO_WISHES,

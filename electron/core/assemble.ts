@@ -37,6 +37,7 @@ import { reserve } from './loop/reserve-command.ts';
 import { TenantBook } from './loop/tenants.ts';
 import { readWishes, writeWishes } from './loop/wishes.ts';
 import { processTree } from './process/process-tree.ts';
+import { createAnswers } from './questions/answers.ts';
 import type { RuntimeOptions } from './runtime.ts';
 import type {
   Command,
@@ -226,7 +227,10 @@ export async function assemble(
   };
   const firstLearnTimer = setTimeout(learn, RECORD_EVERY_MS);
   const learnTimer = setInterval(learn, LEARN_EVERY_MS);
-  const recordTimer = setInterval(() => tenants.record(loop.sight, store, clock.epochMs()), RECORD_EVERY_MS);
+  const recordTimer = setInterval(
+    () => tenants.record(loop.sight, store, clock.epochMs(), usedModels(loop, clock.monotonicMs())),
+    RECORD_EVERY_MS,
+  );
 
   const stopping = new AbortController();
   const api: HostApi = {
@@ -234,6 +238,12 @@ export async function assemble(
     onState: (listener) => publisher.onState(listener),
     onEvent: (listener: (event: LandlordEvent) => void) => journal.onEvent(listener),
     events: (query: EventQuery) => store.query(query),
+    ask: createAnswers({
+      context,
+      store,
+      settingsFile,
+      observes: () => publisher.state().policy.guards === 'observe',
+    }),
     report: (event) => reports.take(event),
     reserve(request: ReservationRequest, signal: AbortSignal): Promise<Result<Reserved>> {
       return reserve(context, reservations, request, AbortSignal.any([signal, stopping.signal]));
@@ -267,6 +277,18 @@ export async function assemble(
       await store.close();
     },
   };
+}
+
+/** Busy now, or since the record before. */
+function usedModels(loop: ControlLoop, nowMs: number): readonly string[] {
+  return loop.models
+    .views()
+    .filter(
+      ({ observed }) =>
+        observed.busy === true ||
+        (observed.lastBusyAtMs !== null && nowMs - observed.lastBusyAtMs < RECORD_EVERY_MS),
+    )
+    .map((view) => view.id);
 }
 
 function learnsFloor(settings: Settings): boolean {

@@ -1,5 +1,6 @@
 import type { Result } from '../../shared/errors.ts';
 import type { EventKind, LandlordEvent } from '../../shared/events.ts';
+import type { Ask } from '../../shared/ipc-schema.ts';
 import type { LandlordState } from '../../shared/state.ts';
 
 /** What a person or a program may ask of the runtime; the HTTP routes, the CLI and the tray all go through this. */
@@ -64,6 +65,8 @@ export interface RuntimeApi {
   onEvent(listener: (event: LandlordEvent) => void): () => void;
   /** Oldest first. */
   events(query: EventQuery): Promise<Result<readonly LandlordEvent[]>>;
+  /** Answers what the state does not hold: plans, history, settings, replays. */
+  readonly ask: Ask;
   /** Resolves when the thing is done or refused; a load resolves when loaded, failed or refused. */
   command(command: Command, signal?: AbortSignal): Promise<Result<CommandDone>>;
 }

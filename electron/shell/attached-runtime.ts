@@ -9,6 +9,7 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { fail, isErrorCode, messageOf, ok, type Result } from '../../shared/errors.ts';
 import type { LandlordEvent } from '../../shared/events.ts';
+import { type AnswerOf, type ArgsOf, QUESTIONS, type QuestionName } from '../../shared/ipc-schema.ts';
 import { type LandlordState, STATE_SCHEMA } from '../../shared/state.ts';
 import { sseParser } from '../core/backends/sse.ts';
 import type { CommandDone, RuntimeApi } from '../core/runtime-api.ts';
@@ -16,7 +17,7 @@ import type { FoundRuntime } from '../core/state-dir/discover-runtime.ts';
 import { commandRequest, eventsPath } from './command-request.ts';
 
 /** As much of a runtime as the app shows and commands. */
-export type ShownRuntime = Pick<RuntimeApi, 'state' | 'onState' | 'onEvent' | 'events' | 'command'>;
+export type ShownRuntime = Pick<RuntimeApi, 'state' | 'onState' | 'onEvent' | 'events' | 'command' | 'ask'>;
 
 export interface AttachedRuntime extends ShownRuntime {
   readonly url: string;
@@ -60,6 +61,17 @@ export function attachRuntime(
       const either = signal === undefined ? closing.signal : AbortSignal.any([closing.signal, signal]);
       const answer = await ask(found, 'POST', path, body, either);
       return answer.ok ? ok(doneOf(answer.value)) : answer;
+    },
+    async ask<Name extends QuestionName>(name: Name, args: ArgsOf<Name>): Promise<Result<AnswerOf<Name>>> {
+      const answer = await ask(
+        found,
+        'POST',
+        `/api/${QUESTIONS[name]}`,
+        Object.fromEntries(Object.entries(args)),
+        closing.signal,
+      );
+      // Both ends come from one schema; another version's answer is refused with its state.
+      return answer.ok ? ok(answer.value as AnswerOf<Name>) : answer;
     },
     onEnd(listener) {
       endListener = listener;
@@ -129,7 +141,7 @@ export function ask(
   found: FoundRuntime,
   method: 'GET' | 'POST',
   path: string,
-  body: Readonly<Record<string, unknown>> | null,
+  body: object | null,
   signal: AbortSignal,
 ): Promise<Result<unknown>> {
   return new Promise((resolve) => {

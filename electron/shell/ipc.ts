@@ -103,6 +103,14 @@ function handlers(source: RuntimeSource, feed: { watch(): void; unwatch(): void 
           )
         : command({ type: 'guards', ...args }),
     events: ({ afterId, limit }) => source.api.events({ limit, ...(afterId === null ? {} : { afterId }) }),
+    plan: (args) => source.api.ask('plan', args),
+    loadAnyway: (args) => source.api.ask('loadAnyway', args),
+    history: (args) => source.api.ask('history', args),
+    settings: (args) => source.api.ask('settings', args),
+    checkSetting: (args) => source.api.ask('checkSetting', args),
+    changeSetting: (args) => source.api.ask('changeSetting', args),
+    replay: (args) => source.api.ask('replay', args),
+    observation: (args) => source.api.ask('observation', args),
     watch: async () => {
       feed.watch();
       return ok(null);

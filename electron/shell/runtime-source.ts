@@ -143,6 +143,7 @@ function createSource(
       onState: (listener) => subscribe(stateListeners, listener),
       onEvent: (listener) => subscribe(eventListeners, listener),
       events: (query) => (behind.kind === 'lost' ? refuse() : behind.runtime.events(query)),
+      ask: (name, args) => (behind.kind === 'lost' ? refuse() : behind.runtime.ask(name, args)),
       command: (command, signal) =>
         behind.kind === 'lost' ? refuse() : behind.runtime.command(command, signal),
     },

@@ -24,6 +24,14 @@ const GOOD: { readonly [Name in CallName]: ArgsOf<Name> } = {
   restore: {},
   guards: { mode: 'pause', forMs: 900_000, backend: null },
   events: { afterId: null, limit: 200 },
+  plan: { model: 'router/a' },
+  loadAnyway: { model: 'router/a', always: true },
+  history: { fromMs: 1_000, toMs: 601_000, deviceId: null, points: 300 },
+  settings: {},
+  checkSetting: { key: 'floor', yaml: '4GB' },
+  changeSetting: { key: 'floor', yaml: null, fingerprint: null },
+  replay: { fromMs: 1_000, deviceId: null, floorBytes: 6_000_000_000, maxBig: 1 },
+  observation: {},
   watch: {},
   unwatch: {},
   host: {},
@@ -59,7 +67,7 @@ describe('IPC schema: arguments', () => {
         -1,
         0.5,
         '',
-        'x'.repeat(2000),
+        'x'.repeat(7500),
         Number.POSITIVE_INFINITY,
       ]) {
         expect(codeOf(name, { ...GOOD[name], [field]: wrong }), `${field}: ${String(wrong)}`).toBe(

@@ -3,7 +3,15 @@ import { serveIpc } from '../../electron/shell/ipc.ts';
 import type { SenderEvent } from '../../electron/shell/ipc-sender.ts';
 import { PAGE_URL } from '../../electron/shell/protocol.ts';
 import { ok } from '../../shared/errors.ts';
-import { type ArgsOf, CALL_NAMES, type CallName, callChannel, pushChannel } from '../../shared/ipc-schema.ts';
+import {
+  type ArgsOf,
+  CALL_NAMES,
+  type CallName,
+  callChannel,
+  type Done,
+  pushChannel,
+  QUESTION_NAMES,
+} from '../../shared/ipc-schema.ts';
 import { FakeIpcMain, FakeWindow } from '../fakes/electron.ts';
 import { createFakeSource, type FakeSource } from '../support/fake-source.ts';
 
@@ -19,6 +27,14 @@ const GOOD: { readonly [Name in CallName]: ArgsOf<Name> } = {
   restore: {},
   guards: { mode: 'observe', forMs: null, backend: null },
   events: { afterId: 2, limit: 10 },
+  plan: { model: 'router/a' },
+  loadAnyway: { model: 'router/a', always: true },
+  history: { fromMs: 1_000, toMs: 601_000, deviceId: null, points: 300 },
+  settings: {},
+  checkSetting: { key: 'floor', yaml: '4GB' },
+  changeSetting: { key: 'floor', yaml: null, fingerprint: null },
+  replay: { fromMs: 1_000, deviceId: null, floorBytes: 6_000_000_000, maxBig: 1 },
+  observation: {},
   watch: {},
   unwatch: {},
   host: {},
@@ -53,6 +69,7 @@ function desk(stateIntervalMs = 100): Desk {
 const touched = ({ source }: Desk): number =>
   source.runtime.commands.length +
   source.runtime.queries.length +
+  source.runtime.asked.length +
   source.hosts +
   source.runtime.stateListeners();
 
@@ -130,7 +147,15 @@ describe('IPC: who may ask', () => {
 describe('IPC: what is asked', () => {
   it('carries each call to the runtime as its command, and the answer back', async () => {
     const there = desk();
-    for (const name of CALL_NAMES) expect(await there.ask(name), name).toMatchObject({ ok: true });
+    const answer: Done = { message: 'Noted.' };
+    there.source.runtime.answers = { loadAnyway: answer };
+    for (const name of CALL_NAMES) {
+      const asked = QUESTION_NAMES.some((one) => one === name) && name !== 'loadAnyway';
+      // The stand-in has no answer to the others, and says so: that comes back as well.
+      const expected = asked ? { error: { code: 'not_supported' } } : { ok: true };
+      expect(await there.ask(name), name).toMatchObject(expected);
+    }
+    expect(there.source.runtime.asked).toEqual(QUESTION_NAMES.map((name) => ({ name, args: GOOD[name] })));
     expect(there.source.runtime.commands).toEqual([
       { type: 'load', model: 'router/a', force: false },
       { type: 'unload', model: 'router/a', force: true },

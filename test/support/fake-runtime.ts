@@ -10,6 +10,7 @@ import type {
 } from '../../electron/core/runtime-api.ts';
 import { fail, type LandlordError, ok, type Result } from '../../shared/errors.ts';
 import type { LandlordEvent, NewEvent } from '../../shared/events.ts';
+import type { AnswerOf, ArgsOf, QuestionName } from '../../shared/ipc-schema.ts';
 import { type LandlordState, type ModelState, STATE_SCHEMA } from '../../shared/state.ts';
 
 const GB = 1_000_000_000;
@@ -19,6 +20,10 @@ export interface FakeRuntime extends HostApi {
   /** Everything that was asked for, in order. */
   readonly commands: Command[];
   readonly queries: EventQuery[];
+  /** The questions that were asked, in order. */
+  readonly asked: { readonly name: QuestionName; readonly args: unknown }[];
+  /** What `ask` answers by name; refused as `not_supported` where nothing is set. */
+  answers: { readonly [Name in QuestionName]?: AnswerOf<Name> };
   readonly reported: ReportedEvent[];
   /** What was asked for, in order. */
   readonly reserveRequests: ReservationRequest[];
@@ -83,6 +88,13 @@ export function createFakeRuntime(initial: LandlordState = sampleState()): FakeR
     endAs,
     commands: [],
     queries: [],
+    asked: [],
+    answers: {},
+    async ask<Name extends QuestionName>(name: Name, args: ArgsOf<Name>): Promise<Result<AnswerOf<Name>>> {
+      this.asked.push({ name, args });
+      const answer = this.answers[name];
+      return answer === undefined ? fail('not_supported', `No answer to ${name} is set.`) : ok(answer);
+    },
     reported: [],
     failEvents: false,
     answer: (command) => ok({ message: `Did ${command.type}.` }),

@@ -1,4 +1,5 @@
 import type { StoredSample } from './event-store.ts';
+import type { SampleQuery } from './store-protocol.ts';
 
 /** Readings come every half second; this is how often one of them is kept. */
 export const BUCKET_MS = 10_000;
@@ -23,8 +24,10 @@ export function downsample(
     } else if (bucketOf(held.atMs, BUCKET_MS) !== bucketOf(sample.atMs, BUCKET_MS)) {
       closed.push(held);
       next.set(sample.deviceId, sample);
-    } else if (isFuller(sample, held)) {
-      next.set(sample.deviceId, sample);
+    } else {
+      const used = [...new Set([...(held.used ?? []), ...(sample.used ?? [])])];
+      const fuller = isFuller(sample, held) ? sample : held;
+      next.set(sample.deviceId, used.length === 0 ? fuller : { ...fuller, used });
     }
   }
   return { open: next, closed };
@@ -37,4 +40,11 @@ export function bucketOf(atMs: number, stepMs: number): number {
 /** A known reading says more than an unknown one. */
 function isFuller(sample: StoredSample, held: StoredSample): boolean {
   return sample.usedBytes !== null && (held.usedBytes === null || sample.usedBytes > held.usedBytes);
+}
+
+export function isAskedFor(sample: StoredSample, { sinceMs, untilMs, deviceId }: SampleQuery): boolean {
+  const { atMs } = sample;
+  return (
+    atMs >= sinceMs && atMs <= (untilMs ?? atMs) && (deviceId === undefined || sample.deviceId === deviceId)
+  );
 }

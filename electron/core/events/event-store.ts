@@ -12,6 +12,8 @@ export interface StoredSample {
   readonly gttUsedBytes: number | null;
   /** Tenant id → bytes. */
   readonly tenants: Readonly<Record<string, number | null>>;
+  /** Ids of models that were used since the reading before; absent: not recorded. */
+  readonly used?: readonly string[];
 }
 
 /**

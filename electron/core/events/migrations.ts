@@ -58,4 +58,8 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   CREATE INDEX requests_by_time ON requests (at_ms);
   `,
+  // Models that were used while a row's time ran, as keys of an object: what a replay needs to know who was idle.
+  `
+  ALTER TABLE samples ADD COLUMN used TEXT NOT NULL DEFAULT '{}';
+  `,
 ];

@@ -8,12 +8,16 @@ import type { SampleQuery } from './store-protocol.ts';
 export function writeSamples(db: DatabaseSync, samples: readonly StoredSample[]): void {
   const put = db.prepare(
     `INSERT INTO samples
-       (step_ms, bucket_ms, device_id, at_ms, total_bytes, used_bytes, free_bytes, gtt_used_bytes, tenants)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+       (step_ms, bucket_ms, device_id, at_ms, total_bytes, used_bytes, free_bytes, gtt_used_bytes, tenants, used)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET
        at_ms = excluded.at_ms, total_bytes = excluded.total_bytes, used_bytes = excluded.used_bytes,
        free_bytes = excluded.free_bytes, gtt_used_bytes = excluded.gtt_used_bytes, tenants = excluded.tenants
      WHERE excluded.used_bytes > coalesce(used_bytes, -1)`,
+  );
+  // Who was used counts whichever reading is the fullest.
+  const use = db.prepare(
+    'UPDATE samples SET used = json_patch(used, ?) WHERE step_ms = ? AND bucket_ms = ? AND device_id = ?',
   );
   for (const sample of samples) {
     if (!Number.isSafeInteger(Math.trunc(sample.atMs))) continue;
@@ -28,7 +32,12 @@ export function writeSamples(db: DatabaseSync, samples: readonly StoredSample[])
         whole(sample.freeBytes),
         whole(sample.gttUsedBytes),
         JSON.stringify(sample.tenants),
+        '{}',
       );
+      if ((sample.used?.length ?? 0) > 0) {
+        const used = Object.fromEntries((sample.used ?? []).map((id) => [id, true]));
+        use.run(JSON.stringify(used), stepMs, bucketOf(sample.atMs, stepMs), sample.deviceId);
+      }
     }
   }
 }
@@ -45,9 +54,11 @@ export function readSamples(db: DatabaseSync, query: SampleQuery): readonly Stor
     .get(fine.stepMs, ...deviceValues)?.at;
   // A coarse bucket that is partly covered by fine rows is left out.
   const fineFrom = typeof oldestFine === 'number' ? oldestFine : Number.MAX_SAFE_INTEGER;
+  // With max() SQLite takes the other columns from the row that has it (https://sqlite.org/lang_select.html#bareagg).
+  const every = query.stepMs === undefined ? null : Math.max(1, Math.trunc(query.stepMs));
   const read = db.prepare(
-    `SELECT * FROM samples WHERE step_ms = ? AND bucket_ms >= ? AND bucket_ms < ? ${device} AND at_ms >= ? AND at_ms <= ?
-     ORDER BY bucket_ms, device_id`,
+    `SELECT *${every === null ? '' : ', max(coalesce(used_bytes, -1))'} FROM samples WHERE step_ms = ? AND bucket_ms >= ? AND bucket_ms < ? ${device} AND at_ms >= ? AND at_ms <= ?
+     ${every === null ? '' : `GROUP BY bucket_ms / ${every}, device_id`} ORDER BY bucket_ms, device_id`,
   );
   const rows = [
     ...read.all(coarse.stepMs, 0, bucketOf(fineFrom, coarse.stepMs), ...deviceValues, query.sinceMs, until),
@@ -62,7 +73,14 @@ export function readSamples(db: DatabaseSync, query: SampleQuery): readonly Stor
     freeBytes: bytes(row.free_bytes),
     gttUsedBytes: bytes(row.gtt_used_bytes),
     tenants: JSON.parse(String(row.tenants)),
+    ...usedOf(row.used),
   }));
+}
+
+/** `{"router/a":true}`; nothing where nobody was used. */
+function usedOf(value: unknown): Pick<StoredSample, 'used'> {
+  const used = Object.keys(JSON.parse(String(value)));
+  return used.length === 0 ? {} : { used };
 }
 
 function whole(bytes: number | null): number | null {

@@ -1,7 +1,7 @@
 import { fail, messageOf, ok, type Result } from '../../../shared/errors.ts';
 import type { LandlordEvent, NewEvent } from '../../../shared/events.ts';
 import type { EventQuery } from '../runtime-api.ts';
-import { downsample, type OpenBuckets } from './downsample.ts';
+import { downsample, isAskedFor, type OpenBuckets } from './downsample.ts';
 import { limitOf, matches, toEvent, toRow } from './event-rows.ts';
 import type { EventStore, StoredSample } from './event-store.ts';
 import { parseFact } from './fact.ts';
@@ -134,7 +134,11 @@ export class SqliteStore implements EventStore {
   async samples(query: SampleQuery): Promise<Result<readonly StoredSample[]>> {
     await this.#ready;
     const answer = await this.#ask({ type: 'querySamples', query });
-    if (answer.ok) return ok(answer.value);
+    if (answer.ok) {
+      // The last ten seconds are not in the file yet.
+      const unwritten = [...this.#samples, ...this.#buckets.values()];
+      return ok([...answer.value, ...unwritten.filter((sample) => isAskedFor(sample, query))]);
+    }
     return fail('storage_failed', `The history can't be read because ${answer.error.why}.`);
   }
 

@@ -70,6 +70,8 @@ export interface SampleQuery {
   readonly sinceMs: number;
   readonly untilMs?: number;
   readonly deviceId?: string;
+  /** One reading, the fullest, for each so many milliseconds; absent: every row. */
+  readonly stepMs?: number;
 }
 
 export interface Opened {

@@ -13,6 +13,7 @@ import {
 import { type Refusal, refusal, refusalOf } from './errors.ts';
 import { parseEventQuery } from './event-query.ts';
 import { METRICS_CONTENT_TYPE, renderMetrics } from './metrics.ts';
+import { addQuestionRoutes } from './question-routes.ts';
 import { addReservationRoutes } from './reservation-routes.ts';
 import type { Streams } from './streams.ts';
 
@@ -93,6 +94,7 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
     return reply.code(202).send({ message: 'It is in the log.' });
   });
 
+  addQuestionRoutes(app, api);
   addReservationRoutes(app, api, options.stopping);
   options.gateway?.addRoutes(app);
   const gatewayPaths = options.gateway === null ? ['/api/turns', '/api/yield', '/v1', '/v1/*'] : [];

@@ -45,7 +45,9 @@ export function loadModel(
 ): Promise<Result<CommandDone>> {
   const running = context.inFlight.get(view.id);
   if (running !== undefined) return running;
-  const load = loadOnce(context, view, force, signal, options).finally(() =>
+  // A person may have said of this model: whatever the figures.
+  const forced = force || context.loop.wishes.loadAnyway.includes(view.id);
+  const load = loadOnce(context, view, forced, signal, options).finally(() =>
     context.inFlight.delete(view.id),
   );
   context.inFlight.set(view.id, load);
@@ -176,7 +178,7 @@ async function book(
   return second.ok ? second : deny(context, { ...wish, denial: second.error }, view);
 }
 
-function isSoleBig(loop: ControlLoop, view: ModelView): boolean {
+export function isSoleBig(loop: ControlLoop, view: ModelView): boolean {
   return !loop.models
     .views()
     .some(

@@ -1,6 +1,6 @@
 import type { ModelStatus } from '../../../shared/state.ts';
-import type { Footprint } from '../ledger/footprint/estimate.ts';
 import { type DeviceKind, kindOn } from '../ledger/footprint/device-kind.ts';
+import type { Footprint } from '../ledger/footprint/estimate.ts';
 import { type LoadMeasurement, measureStep } from './measure.ts';
 import { holdsMemory, type ModelView } from './model-view.ts';
 import type { Models } from './models.ts';

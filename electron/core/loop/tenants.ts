@@ -78,8 +78,8 @@ export class TenantBook {
       : growthSentence(mostGrown(memory, this.#lookedAtMs, GROWTH_WINDOW_MS));
   }
 
-  /** Bytes by tenant, for the history chart. */
-  record(sight: Sight, store: EventStore, epochMs: number): void {
+  /** Bytes by tenant, for the history chart, and which models were used since the last record. */
+  record(sight: Sight, store: EventStore, epochMs: number, used: readonly string[] = []): void {
     store.addSamples(
       sight.devices().map((sample) => ({
         atMs: epochMs,
@@ -93,6 +93,7 @@ export class TenantBook {
             .filter((tenant) => tenant.deviceId === sample.id)
             .map((tenant) => [tenant.id, tenant.measuredBytes]),
         ),
+        used: used.filter((id) => this.#tenants.some((one) => one.id === id && one.deviceId === sample.id)),
       })),
     );
   }

@@ -14,9 +14,11 @@ export interface Wishes {
   readonly sleep: Sleep | null;
   readonly guards: GuardsOverride | null;
   readonly restorable: readonly string[];
+  /** Models whose loads go ahead though they would be refused. */
+  readonly loadAnyway: readonly string[];
 }
 
-export const NO_WISHES: Wishes = { pins: {}, sleep: null, guards: null, restorable: [] };
+export const NO_WISHES: Wishes = { pins: {}, sleep: null, guards: null, restorable: [], loadAnyway: [] };
 
 const KEY = 'wishes';
 
@@ -31,10 +33,13 @@ export function parseWishes(value: unknown): Wishes {
     pins: isRecord(value.pins) ? booleans(value.pins) : {},
     sleep: parseSleep(value.sleep),
     guards: parseGuards(value.guards),
-    restorable: Array.isArray(value.restorable)
-      ? value.restorable.filter((id): id is string => typeof id === 'string')
-      : [],
+    restorable: texts(value.restorable),
+    loadAnyway: texts(value.loadAnyway),
   };
+}
+
+function texts(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((one): one is string => typeof one === 'string') : [];
 }
 
 /** Keeps them; resolves when they are on disk. A disk that takes nothing is told by the store itself. */

@@ -85,7 +85,9 @@ const device = z.discriminatedUnion(
     mapping(
       {
         kind: z.literal('nvidia'),
-        smi: text('a program', 'nvidia-smi').nullish(),
+        smi: text('a program', 'nvidia-smi')
+          .nullish()
+          .meta({ description: 'The nvidia-smi to ask where NVML can not be loaded.' }),
         memory: deviceMemory,
         floor: deviceFloor,
       },
@@ -134,8 +136,10 @@ const backend = mapping(
     models: recordOf(text('a path', '~/models/smol.gguf'), '{ smol: ~/models/smol.gguf }')
       .nullish()
       .meta({ description: 'For kind embedded: names and GGUF files.' }),
-    device: text('a device id', '"pci:0000:03:00.0"').nullish(),
-    guards: guardsMode.nullish(),
+    device: text('a device id', '"pci:0000:03:00.0"')
+      .nullish()
+      .meta({ description: 'Where its models live. Not set: worked out from the machine.' }),
+    guards: guardsMode.nullish().meta({ description: 'Of this backend alone.' }),
     assumeIdle: duration(1000, 30 * DAY_MS, 'a time from 1s to 30d')
       .nullish()
       .meta({
@@ -163,7 +167,9 @@ const fallback = mapping(
 
 const agent = mapping(
   {
-    class: oneOf(['interactive', 'batch']).nullish().meta({ 'x-default': 'interactive' }),
+    class: oneOf(['interactive', 'batch'])
+      .nullish()
+      .meta({ 'x-default': 'interactive', description: 'interactive goes before batch.' }),
     onBusy: oneOf(['fallback', 'wait', 'reject']).nullish().meta({
       description: 'What happens while the lane is busy. Default: fallback for interactive, wait for batch.',
     }),
@@ -222,19 +228,32 @@ export const configSchema = mapping(
     pinned: models.nullish().meta({ description: 'Never evicted.' }),
     devices: listOf(device, '- { kind: nvidia }')
       .nullish()
-      .meta({ description: 'Default: found by itself.' }),
+      .meta({ description: 'The cards and the memory that are watched. Default: found by itself.' }),
     backends: listOf(backend, '- { name: router, kind: llama.cpp, url: "http://127.0.0.1:8080" }')
       .nullish()
-      .meta({ description: 'Default: looked for on the usual loopback ports and observed.' }),
+      .meta({
+        description:
+          'The servers that are watched and guarded. Default: looked for on the usual loopback ports and observed.',
+      }),
     footprints: recordOf(byteCount, '{ qwen-27b: 18.6GB }')
       .nullish()
       .meta({ description: 'What a model needs; wins over the estimate until it is measured.' }),
-    fallbacks: listOf(fallback, '- { name: cloud, url: "https://…/v1" }')
-      .nullish()
-      .meta({ description: 'Nothing leaves the machine unless this is set.' }),
-    agents: recordOf(agent, '{ writer: { class: interactive, onBusy: fallback } }').nullish(),
+    fallbacks: listOf(fallback, '- { name: cloud, url: "https://…/v1" }').nullish().meta({
+      description:
+        'Where a request goes when it can not be served here. Nothing leaves the machine unless this is set.',
+    }),
+    agents: recordOf(agent, '{ writer: { class: interactive, onBusy: fallback } }').nullish().meta({
+      description:
+        'How agents are served, by the name they give: their class, and what happens while the lane is busy.',
+    }),
     server: mapping(
-      { port: port.nullish().meta({ 'x-default': 7781 }), apiKeyEnv: variableName.nullish() },
+      {
+        port: port.nullish().meta({ 'x-default': 7781, description: 'Takes effect with the next start.' }),
+        apiKeyEnv: variableName.nullish().meta({
+          description:
+            'The environment variable that holds the key for /v1 and /metrics. Not set: they are open on loopback.',
+        }),
+      },
       'a server',
     )
       .nullish()

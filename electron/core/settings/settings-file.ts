@@ -58,6 +58,7 @@ export class SettingsFile {
   #watch: FileWatch | null = null;
   #work: Promise<void> = Promise.resolve();
   #lookQueued = false;
+  #schemaText: Promise<string> | null = null;
   readonly #stopping = new AbortController();
 
   constructor(options: SettingsFileOptions) {
@@ -95,24 +96,53 @@ export class SettingsFile {
    * Errors: `bad_input`, `config_rejected`, `storage_failed`.
    */
   async write(path: readonly (string | number)[], value: unknown): Promise<Result<void>> {
+    const { settingsToYamlPatch } = await import('./yaml-patch.ts');
+    return this.edit((text) => settingsToYamlPatch(text ?? '', path, value));
+  }
+
+  /** What stands in the file now; null: there is none. Errors: `storage_failed`. */
+  text(): Promise<Result<string | null>> {
+    return this.#read();
+  }
+
+  /** The JSON Schema of a config, as text. */
+  schemaText(): Promise<string> {
+    this.#schemaText ??= this.#options.reader.schemaText();
+    return this.#schemaText;
+  }
+
+  /** Whether this text would be taken. Errors: `config_rejected`, with each problem's line. */
+  check(text: string): Promise<Result<Settings, ConfigRejection>> {
+    const { paths, reader, home } = this.#options;
+    return reader.parse(text, paths.configFile, home);
+  }
+
+  get file(): string {
+    return this.#options.paths.configFile;
+  }
+
+  /**
+   * Writes what `make` turns the file's present text into, once that has been checked. Nothing else
+   * reads or writes it here in between. Errors: those of `make`, `config_rejected`, `storage_failed`.
+   */
+  async edit(make: (text: string | null) => Result<string>): Promise<Result<void>> {
     let result: Result<void> = fail(
       'cancelled',
       'The settings are being closed; try again after the restart.',
     );
     await this.#enqueue(async () => {
-      result = await this.#write(path, value);
+      result = await this.#edit(make);
     });
     return result;
   }
 
-  async #write(path: readonly (string | number)[], value: unknown): Promise<Result<void>> {
-    const { paths, reader, home } = this.#options;
+  async #edit(make: (text: string | null) => Result<string>): Promise<Result<void>> {
+    const { paths } = this.#options;
     const read = await this.#read();
     if (!read.ok) return read;
-    const { settingsToYamlPatch } = await import('./yaml-patch.ts');
-    const patched = settingsToYamlPatch(read.value ?? '', path, value);
+    const patched = make(read.value);
     if (!patched.ok) return patched;
-    const parsed = await reader.parse(patched.value, paths.configFile, home);
+    const parsed = await this.check(patched.value);
     if (!parsed.ok) return parsed;
     try {
       // Through a symbolic link, not over it: people keep their config elsewhere and link it here.

@@ -1,4 +1,4 @@
-import { parseDocument } from 'yaml';
+import { isMap, isNode, isScalar, parseDocument } from 'yaml';
 import { fail, messageOf, ok, type Result } from '../../../shared/errors.ts';
 
 /** First line of a config that we create: editors then check it against the schema beside it. */
@@ -32,4 +32,45 @@ export function settingsToYamlPatch(
         'set that one instead.',
     );
   }
+}
+
+/**
+ * The text with one key of the top level set to a piece of YAML, written as it was typed. What stands
+ * around it is kept; a comment behind the old value stays behind the new one. null takes the key out.
+ * Not checked against the schema. Errors: `bad_input`, where either is not YAML.
+ */
+export function withYamlAt(text: string, key: string, yaml: string | null): Result<string> {
+  if (yaml === null) return settingsToYamlPatch(text, [key], undefined);
+  const piece = parseDocument(yaml, { prettyErrors: false });
+  const [wrong] = piece.errors;
+  if (wrong !== undefined) return fail('bad_input', `This is not YAML: ${wrong.message}.`);
+  const document = parseDocument(text.trim() === '' ? SCHEMA_HINT : text, { prettyErrors: false });
+  if (document.errors.length > 0)
+    return fail('bad_input', 'The config is not YAML at present, so nothing was changed; mend it first.');
+  const before = document.get(key, true);
+  const { contents } = piece;
+  if (isScalar(before) && isScalar(contents)) before.value = contents.value;
+  else {
+    if (isNode(before) && isNode(contents)) {
+      contents.comment ??= before.comment ?? null;
+      contents.commentBefore ??= before.commentBefore ?? null;
+    }
+    document.set(key, contents);
+  }
+  return ok(document.toString({ lineWidth: 0, flowCollectionPadding: true }));
+}
+
+/** What is written for a key of the top level, with its comments and as if it stood alone; null: nothing is. */
+export function yamlAt(text: string, key: string): string | null {
+  const document = parseDocument(text, { prettyErrors: false });
+  if (document.errors.length > 0 || !isMap(document.contents)) return null;
+  const node = document.contents.get(key, true);
+  if (!isNode(node) || node.range == null || (isScalar(node) && node.value === null)) return null;
+  const [from, to] = node.range;
+  const column = from - (text.lastIndexOf('\n', from - 1) + 1);
+  const alone = text.slice(text.lastIndexOf('\n', from - 1) + 1, from).trim() === '';
+  const lines = text.slice(from, to).trimEnd().split('\n');
+  return lines
+    .map((line, index) => (index > 0 && alone ? line.replace(new RegExp(`^ {0,${column}}`), '') : line))
+    .join('\n');
 }
