@@ -35,6 +35,11 @@ const PARTS: readonly Part[] = [
     load: async () => (await import('./bench/ledger.ts')).benchLedger,
   },
   {
+    name: 'start',
+    about: 'our commands from their start to their end, beside the bare ones',
+    load: async () => (await import('./bench/start.ts')).benchStart,
+  },
+  {
     name: 'store',
     about: 'events and readings on their way to the disk, and the chart’s questions',
     load: async () => (await import('./bench/store.ts')).benchStore,
