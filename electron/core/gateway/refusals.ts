@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ErrorCode, LandlordError } from '../../../shared/errors.ts';
 import { statusOf } from '../http/errors.ts';
 import { headerText } from './headers.ts';
@@ -76,6 +76,34 @@ export function refusalFrame(refused: GatewayRefusal, dialect: Dialect): string 
   return dialect === 'anthropic' ? `event: error\ndata: ${data}\n\n` : `data: ${data}\n\n`;
 }
 
+/** A client that still sends its body is listened to for this long, or it sees a broken connection and no reason. */
+const LISTEN_ON_MS = 30_000;
+
+/** Refuses a body that is still coming: answers at once, and takes the rest of it as it comes. */
+export function refuseBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  refused: GatewayRefusal,
+  dialect: Dialect,
+  own: Readonly<Record<string, string>>,
+): void {
+  if (response.headersSent || response.destroyed || request.complete) {
+    sendRefusal(response, refused, dialect, own);
+    return;
+  }
+  response.write(writeHead(response, refused, dialect, { ...own, connection: 'close' }));
+  const end = (): void => {
+    clearTimeout(timer);
+    response.end();
+  };
+  const timer = setTimeout(end, LISTEN_ON_MS);
+  timer.unref();
+  request.once('end', end);
+  request.once('close', end);
+  request.once('error', end);
+  request.resume();
+}
+
 export function sendRefusal(
   response: ServerResponse,
   refused: GatewayRefusal,
@@ -87,11 +115,21 @@ export function sendRefusal(
     response.end(refusalFrame(refused, dialect));
     return;
   }
+  response.end(writeHead(response, refused, dialect, own));
+}
+
+/** Its body is what is returned. */
+function writeHead(
+  response: ServerResponse,
+  refused: GatewayRefusal,
+  dialect: Dialect,
+  own: Readonly<Record<string, string>>,
+): string {
   const body = JSON.stringify(refusalBody(refused, dialect));
   const headers = Object.entries(refusalHeaders(refused, own)).flatMap(([name, value]) => [
     name,
     headerText(value),
   ]);
   response.writeHead(refused.status, [...headers, 'content-length', String(Buffer.byteLength(body))]);
-  response.end(body);
+  return body;
 }

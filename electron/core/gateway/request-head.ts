@@ -135,7 +135,8 @@ export function rest(request: IncomingMessage, beginning: Buffer, seenBytes: num
 
 async function* remainder(request: IncomingMessage, seenBytes: number): AsyncGenerator<Buffer> {
   let size = seenBytes;
-  for await (const chunk of request) {
+  // Its connection has to live on: the refusal of what is too long goes out on it.
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     const part: Buffer = chunk;
     size += part.length;
     if (size > MAX_BODY_BYTES) throw new BodyTooLarge();

@@ -5,7 +5,7 @@ import type { Exchange } from './exchange.ts';
 import { mayHaveBody } from './exchange.ts';
 import type { GatewayParts } from './gateway.ts';
 import { type Asker, modelOf, type Outcome } from './outcome.ts';
-import { type GatewayRefusal, refusalFor, sendRefusal } from './refusals.ts';
+import { type GatewayRefusal, refusalFor, refuseBody, sendRefusal } from './refusals.ts';
 import { readHead } from './request-head.ts';
 import { frontRoute, type Route, resolveRoute } from './route.ts';
 import { Seat } from './seat.ts';
@@ -41,11 +41,11 @@ export async function serve(parts: GatewayParts, exchange: Exchange): Promise<vo
     if (read.kind === 'gone') return;
     if (read.kind === 'too_large') {
       // What still comes is not read: the connection can't be used again.
-      sendRefusal(response, TOO_LARGE, exchange.dialect, { connection: 'close' });
+      refuseBody(request, response, TOO_LARGE, exchange.dialect, {});
       return;
     }
     if (read.kind === 'no_room') {
-      sendRefusal(response, NO_ROOM, exchange.dialect, { connection: 'close' });
+      refuseBody(request, response, NO_ROOM, exchange.dialect, {});
       return;
     }
     exchange.head = read.head;
@@ -75,7 +75,8 @@ async function serveRoute(parts: GatewayParts, exchange: Exchange, route: Route)
   exchange.own['x-landlord-backend'] = setting.name;
   if (exchange.work === 'other') {
     const end = await sendLocally(parts, exchange, route, asker, null);
-    if (end.kind === 'too_large') sendRefusal(exchange.response, TOO_LARGE, exchange.dialect, {});
+    if (end.kind === 'too_large')
+      refuseBody(exchange.request, exchange.response, TOO_LARGE, exchange.dialect, {});
     if (end.kind === 'not_here' && !exchange.gone.aborted)
       sendRefusal(exchange.response, refusalFor(end.error), exchange.dialect, exchange.own);
     return;
@@ -141,7 +142,7 @@ async function serveAdmitted(
       end = await instead(parts, exchange, route, asker, waiting, local.error);
       break;
     case 'too_large':
-      sendRefusal(exchange.response, TOO_LARGE, exchange.dialect, { ...exchange.own, connection: 'close' });
+      refuseBody(exchange.request, exchange.response, TOO_LARGE, exchange.dialect, exchange.own);
       end = { ...refusedOutcome(route.setting, fail('bad_input', '').error, 413), reason: 'too_large' };
   }
   record(parts, exchange, route, asker, end);
