@@ -84,7 +84,7 @@ export function createReplayRun(policy: ReplayPolicy, traits: ModelTraits): Repl
       // Whoever left by itself or by a person's order is gone here as well.
       if (known.place === 'kept' || (known.place === 'recorded' && evicted.has(id)))
         next.set(id, { ...known, place: 'kept' });
-      else if (known.place === 'away' && evicted.has(id)) next.set(id, known);
+      else if (known.place === 'away' && (evicted.has(id) || absentBefore.has(id))) next.set(id, known);
     }
     absentBefore = new Set([...next.keys()].filter((id) => !Object.hasOwn(sample.tenants, id)));
     tracked = next;

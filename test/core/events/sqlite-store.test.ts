@@ -441,4 +441,32 @@ describe('samples', () => {
     const last = await again.samples({ sinceMs: recent + 10_000 });
     expect(last.ok && last.value).toHaveLength(1);
   });
+
+  it('come thinned to the fullest of each step, with the last ten seconds that are not written yet', async () => {
+    const store = openStore();
+    const start = NOW - (NOW % 600_000) - 600_000;
+    for (let row = 0; row < 30; row += 1)
+      store.addSamples([sample(start + row * 10_000, row === 7 ? 90 : row)]);
+    await until(async () => {
+      const all = await store.samples({ sinceMs: start });
+      return all.ok && all.value.length === 30;
+    });
+    const thin = await store.samples({ sinceMs: start, stepMs: 150_000 });
+    expect(thin.ok && thin.value.map((one) => one.usedBytes)).toEqual([90, 28, 29]);
+  });
+
+  it('tell who was used in their time, whichever reading is the fullest', async () => {
+    const store = openStore();
+    const start = NOW - (NOW % 60_000);
+    store.addSamples([{ ...sample(start, 50), used: ['router/a'] }]);
+    store.addSamples([{ ...sample(start + 4000, 80), used: ['router/b'] }]);
+    store.addSamples([sample(start + 20_000, 10)]);
+    await store.close();
+    const again = openStore();
+    const found = await again.samples({ sinceMs: 0 });
+    expect(found.ok && found.value.map((one) => [one.usedBytes, one.used])).toEqual([
+      [80, ['router/a', 'router/b']],
+      [10, undefined],
+    ]);
+  });
 });
