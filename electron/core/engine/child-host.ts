@@ -38,11 +38,14 @@ interface Child {
   readonly generation: number;
   readonly waiting: Waiting;
   facts: EngineFacts | null;
-  heardAtMs: number;
+  /** Since the last beat. */
+  heard: boolean;
   /** Asked to end: its end is no news. */
   stopping: boolean;
 }
 
+/** Signs of life asked for within the longest silence. */
+const BEATS = 8;
 const STOP_LIMIT_MS = 5_000;
 const KILL_LIMIT_MS = 3_000;
 /** What could not be started is not tried again sooner: a missing package does not come back in that time. */
@@ -237,7 +240,7 @@ export class ChildEngineHost implements EngineHost {
       generation,
       waiting: new Waiting((message) => child.process.send(message)),
       facts: null,
-      heardAtMs: this.#clock.monotonicMs(),
+      heard: true,
       stopping: false,
     };
     this.#child = child;
@@ -260,7 +263,7 @@ export class ChildEngineHost implements EngineHost {
   }
 
   #hear(child: Child, message: FromEngine, up: (result: Result<EngineFacts>) => void): void {
-    child.heardAtMs = this.#clock.monotonicMs();
+    child.heard = true;
     switch (message.type) {
       case 'up':
         child.facts = message.facts;
@@ -280,22 +283,22 @@ export class ChildEngineHost implements EngineHost {
     }
   }
 
-  /** Asks for a sign of life; a child that gives none is taken for hung (a driver may hold it for ever). */
+  /**
+   * Asks for a sign of life; a child that gives none is taken for hung (a driver may hold it for ever).
+   * Silence is counted in our own beats, so that a pause of this process is not held against the child.
+   */
   #watch(): void {
     if (this.#beat !== null) clearInterval(this.#beat);
-    let askedAtMs: number | null = null;
+    let silentBeats = 0;
     this.#beat = setInterval(() => {
       const child = this.#child;
       if (child === null) return;
-      const nowMs = this.#clock.monotonicMs();
-      if (askedAtMs === null || child.heardAtMs >= askedAtMs) {
-        askedAtMs = nowMs;
-        child.process.send({ type: 'ping' });
-      } else if (nowMs - askedAtMs > this.#silenceMs) {
-        askedAtMs = null;
-        this.#giveUp(child, `it did not answer for ${Math.round((nowMs - child.heardAtMs) / 1000)} s`);
-      }
-    }, this.#silenceMs / 8);
+      silentBeats = child.heard ? 0 : silentBeats + 1;
+      child.heard = false;
+      if (silentBeats > BEATS) {
+        this.#giveUp(child, `it did not answer for ${Math.round(this.#silenceMs / 1000)} s`);
+      } else child.process.send({ type: 'ping' });
+    }, this.#silenceMs / BEATS);
     this.#beat.unref();
   }
 
