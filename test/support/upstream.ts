@@ -72,7 +72,7 @@ export async function forwardingProxy(upstreamPort: number): Promise<ForwardingP
       body,
       own: { 'x-landlord-route': 'local' },
       response,
-      signal: exchange.gone,
+      departure: exchange.departure,
       isLost: null,
       begun: null,
       monotonicMs: () => performance.now(),

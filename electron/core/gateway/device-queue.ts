@@ -63,12 +63,16 @@ export class DeviceQueue {
     };
   }
 
-  /** Resolves when the request may start, null when the signal came first. Dispose when it is over. */
-  enter(turnClass: TurnClass, signal: AbortSignal): Pass | Promise<Pass | null> {
+  /**
+   * Resolves when the request may start, null when the signal came first. Dispose when it is over. The
+   * signal is asked for only where it has to wait.
+   */
+  enter(turnClass: TurnClass, leaving: { readonly signal: AbortSignal }): Pass | Promise<Pass | null> {
     if (turnClass === 'interactive') return this.#startInteractive();
     const nowMs = this.#options.monotonicMs();
     this.#grow(nowMs);
     if (this.#waiters.size === 0 && this.#mayStart(nowMs)) return this.#startBatch(false);
+    const { signal } = leaving;
     return new Promise((resolve) => {
       const leave = (): void => {
         this.#waiters.delete(waiter);

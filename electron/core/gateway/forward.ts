@@ -1,7 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
+import type { Departure } from './departure.ts';
 import { answerHeaders } from './headers.ts';
+import { Outlet } from './outlet.ts';
 import { Tail } from './tail.ts';
 
 /**
@@ -33,8 +35,7 @@ export interface ForwardRequest {
   /** Headers of ours on the answer. */
   readonly own: Readonly<Record<string, string>>;
   readonly response: ServerResponse;
-  /** The client has left, or we stop. */
-  readonly signal: AbortSignal;
+  readonly departure: Departure;
   /** Whether a small answer of 5xx means that the request never reached a model, so that it may be tried again. */
   readonly isLost: ((status: number, body: string) => boolean) | null;
   /** The answer's head has gone out already (a waiting stream): what is no event stream is told in one. */
@@ -49,18 +50,21 @@ export interface ForwardRequest {
 
 /** A larger error is never one of a proxy that lost its child. */
 const HELD_BYTES = 4096;
+/** A head waits this long for the first of its body: one write, and the client wakes up once. */
+const HEAD_ALONE_MS = 5;
 
 export class ClientGone extends Error {}
 
 export function forward(request: ForwardRequest): Promise<Forwarded> {
-  const { response, signal } = request;
-  if (signal.aborted) return Promise.resolve({ kind: 'gone' });
+  const { response, departure } = request;
+  if (departure.left) return Promise.resolve({ kind: 'gone' });
   return new Promise((resolve) => {
     const tail = new Tail();
+    const outlet = new Outlet(response, request.monotonicMs);
     let controller: Dispatcher.DispatchController | null = null;
     let status = 0;
     let answering = false;
-    let wrote = false;
+    let headTimer: NodeJS.Timeout | null = null;
     let firstByteAtMs: number | null = null;
     /** Parts of an answer that may yet be dropped. */
     let held: Buffer[] | null = null;
@@ -72,12 +76,14 @@ export function forward(request: ForwardRequest): Promise<Forwarded> {
     const finish = (end: Forwarded): void => {
       if (over) return;
       over = true;
-      signal.removeEventListener('abort', onGone);
+      stopListening();
+      if (headTimer !== null) clearTimeout(headTimer);
       response.off('drain', onDrain);
       resolve(end);
     };
     const onGone = (): void => {
       controller?.abort(new ClientGone('the client has left'));
+      outlet.drop();
       finish({ kind: 'gone' });
     };
     const onDrain = (): void => controller?.resume();
@@ -89,24 +95,23 @@ export function forward(request: ForwardRequest): Promise<Forwarded> {
       const headers = answerHeaders(rawHeaders, request.own);
       if (statusMessage === undefined) response.writeHead(status, headers);
       else response.writeHead(status, statusMessage, headers);
-      // With the first bytes if they came along, alone if not: a reader learns at once that it is being served.
-      setImmediate(() => {
-        if (!wrote && !response.writableEnded && !response.destroyed) response.flushHeaders();
-      });
+      // With the first bytes if they come along, alone if not: a reader learns soon that it is being served.
+      headTimer = setTimeout(() => response.flushHeaders(), HEAD_ALONE_MS);
     };
     const write = (chunk: Buffer): void => {
-      wrote = true;
+      if (headTimer !== null) clearTimeout(headTimer);
+      headTimer = null;
       firstByteAtMs ??= request.monotonicMs();
       tail.add(chunk);
-      if (!response.write(chunk)) controller?.pause();
+      if (!outlet.write(chunk)) controller?.pause();
     };
 
-    signal.addEventListener('abort', onGone, { once: true });
+    const stopListening = departure.onLeft(onGone);
     response.on('drain', onDrain);
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart(started) {
         controller = started;
-        if (signal.aborted) started.abort(new ClientGone('the client has left'));
+        if (departure.left) started.abort(new ClientGone('the client has left'));
       },
       onResponseStart(started, code, _headers, message) {
         // 100 to 199 announce an answer, they are none.
@@ -147,14 +152,14 @@ export function forward(request: ForwardRequest): Promise<Forwarded> {
           if (told.length > 0) write(told);
         }
         request.ended?.();
-        response.end();
+        outlet.end();
         finish({ kind: 'done', status, firstByteAtMs, tail: tail.text() });
       },
       onResponseError(_controller, error) {
-        if (signal.aborted) return finish({ kind: 'gone' });
+        if (departure.left) return finish({ kind: 'gone' });
         if (!answering) return finish({ kind: 'refused', error });
         // Half an answer must not look like a whole one.
-        response.destroy();
+        outlet.break();
         finish({ kind: 'broken', status, firstByteAtMs, tail: tail.text() });
       },
     };

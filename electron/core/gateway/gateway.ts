@@ -165,7 +165,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
     hold(modelId, deviceId, turnClass, caller) {
       const flight = flights.enter({ modelId, deviceId, class: turnClass, caller, sinceMs: monotonicMs() });
-      const pass = turnClass === 'interactive' ? queue(deviceId).enter(turnClass, stopping.signal) : null;
+      const pass = turnClass === 'interactive' ? queue(deviceId).enter(turnClass, stopping) : null;
       return {
         [Symbol.dispose]() {
           if (pass !== null && !(pass instanceof Promise)) pass[Symbol.dispose]();

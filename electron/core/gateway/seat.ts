@@ -1,4 +1,5 @@
 import type { TurnClass } from '../gate/sidecar.ts';
+import type { Departure } from './departure.ts';
 import type { DeviceQueue, Pass } from './device-queue.ts';
 import type { InFlight } from './in-flight.ts';
 
@@ -21,17 +22,17 @@ export class Seat implements Disposable {
   readonly #queue: DeviceQueue;
   readonly #flights: InFlight;
   readonly #about: SeatAbout;
-  readonly #signal: AbortSignal;
+  readonly #departure: Departure;
   #flight: Disposable;
   #pass: Pass | null = null;
   #stayed = true;
   #isAway = false;
 
-  constructor(flights: InFlight, queue: DeviceQueue, about: SeatAbout, signal: AbortSignal) {
+  constructor(flights: InFlight, queue: DeviceQueue, about: SeatAbout, departure: Departure) {
     this.#queue = queue;
     this.#flights = flights;
     this.#about = about;
-    this.#signal = signal;
+    this.#departure = departure;
     this.#flight = flights.enter(about);
   }
 
@@ -39,7 +40,7 @@ export class Seat implements Disposable {
   enter(): true | Promise<boolean> {
     if (this.#isAway) this.#count(this.#about);
     this.#isAway = false;
-    const entered = this.#queue.enter(this.#about.class, this.#signal);
+    const entered = this.#queue.enter(this.#about.class, this.#departure);
     if (!(entered instanceof Promise)) {
       this.#pass = entered;
       return true;

@@ -49,7 +49,7 @@ export async function sendElsewhere(
   for (const setting of parts.settings().fallbacks) {
     const tried = await tryEntry(deflected, setting, fallbackModel(setting, wanted));
     if (tried.kind === 'over') return tried.outcome;
-    if (exchange.gone.aborted || (tried.kind === 'failed' && exchange.head?.whole === false)) break;
+    if (exchange.departure.left || (tried.kind === 'failed' && exchange.head?.whole === false)) break;
   }
   exchange.own['x-landlord-route'] = 'local';
   exchange.own['x-landlord-backend'] = route.setting.name;
@@ -165,7 +165,7 @@ async function toAnother(
     body,
     own: exchange.own,
     response: exchange.response,
-    signal: exchange.gone,
+    departure: exchange.departure,
     isLost: null,
     begun: begun ? (status, text) => begunError(exchange, status, text) : null,
     monotonicMs: parts.monotonicMs,

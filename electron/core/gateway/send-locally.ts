@@ -53,7 +53,7 @@ export async function sendLocally(
     asker.onDeflected?.();
     const mayRetry = attempt === 0 && (exchange.head?.whole ?? !mayHaveBody(exchange.request));
     const end = await send(parts, exchange, route, waiting, mayRetry, () => turn?.[Symbol.dispose]());
-    if (end.kind === 'refused' && mayRetry && !exchange.gone.aborted) {
+    if (end.kind === 'refused' && mayRetry && !exchange.departure.left) {
       await seenGone(parts, route, exchange.gone);
       continue;
     }
@@ -122,7 +122,10 @@ async function laneFor(
       class: asker.conduct.class,
       waits: asker.conduct.onBusy === 'wait',
       request: exchange.request,
-      signal: exchange.gone,
+      // Only one that waits needs it.
+      get signal() {
+        return exchange.gone;
+      },
       onReport: (report) => parts.report(failOpenNews(report, { session, model })),
       onWaiting: () => waiting?.begin('waiting: the local model is in use'),
     });
@@ -156,7 +159,7 @@ async function send(
     body,
     own: exchange.own,
     response: exchange.response,
-    signal: exchange.gone,
+    departure: exchange.departure,
     isLost: mayRetry && head !== null ? (_status, text) => LOST.test(text) : null,
     begun: begun ? (status, text) => begunError(exchange, status, text) : null,
     monotonicMs: parts.monotonicMs,

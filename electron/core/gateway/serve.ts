@@ -77,7 +77,7 @@ async function serveRoute(parts: GatewayParts, exchange: Exchange, route: Route)
     const end = await sendLocally(parts, exchange, route, asker, null);
     if (end.kind === 'too_large')
       refuseBody(exchange.request, exchange.response, TOO_LARGE, exchange.dialect, {});
-    if (end.kind === 'not_here' && !exchange.gone.aborted)
+    if (end.kind === 'not_here' && !exchange.departure.left)
       sendRefusal(exchange.response, refusalFor(end.error), exchange.dialect, exchange.own);
     return;
   }
@@ -88,7 +88,7 @@ async function serveRoute(parts: GatewayParts, exchange: Exchange, route: Route)
     parts.flights,
     parts.queue(deviceId),
     { modelId, deviceId, class: turnClass, caller: asker.name, sinceMs: exchange.arrivedAtMs },
-    exchange.gone,
+    exchange.departure,
   );
   exchange.seat = seat;
   const waiting = createWaiting({
@@ -159,7 +159,7 @@ async function instead(
   error: LandlordError,
 ): Promise<Outcome> {
   const { response, dialect } = exchange;
-  if (error.code === 'cancelled' || exchange.gone.aborted) return leftOutcome(route.setting);
+  if (error.code === 'cancelled' || exchange.departure.left) return leftOutcome(route.setting);
   const mayGoElsewhere = ['local_backend_busy', 'vram_denied', 'big_models_asleep', 'draining'].includes(
     error.code,
   );

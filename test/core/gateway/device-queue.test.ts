@@ -8,7 +8,7 @@ function queueAt(options: { readonly agedMs?: number } = {}) {
   const queue = new DeviceQueue({ monotonicMs: () => clock.nowMs, lingerMs: 0, agedMs: 30_000, ...options });
   const started: string[] = [];
   const enter = (name: string, turnClass: 'interactive' | 'batch', signal = NEVER): Promise<Pass | null> => {
-    const entered = Promise.resolve(queue.enter(turnClass, signal));
+    const entered = Promise.resolve(queue.enter(turnClass, { signal }));
     void entered.then((pass) => pass !== null && started.push(name));
     return entered;
   };

@@ -1,0 +1,37 @@
+/**
+ * Whether the client has left, told to few listeners or none. An AbortController for each request costs
+ * more than everything the gateway decides about it, so there is one only where something asks for its
+ * signal: what waits.
+ */
+export class Departure {
+  #left = false;
+  #listeners: Set<() => void> | null = null;
+  #controller: AbortController | null = null;
+
+  get left(): boolean {
+    return this.#left;
+  }
+
+  /** Calls `listener` when the client leaves; returns its undo. Never called for one that has left before. */
+  onLeft(listener: () => void): () => void {
+    this.#listeners ??= new Set();
+    const listeners = this.#listeners.add(listener);
+    return () => listeners.delete(listener);
+  }
+
+  /** The same as a signal. */
+  get signal(): AbortSignal {
+    if (this.#controller === null) {
+      this.#controller = new AbortController();
+      if (this.#left) this.#controller.abort();
+    }
+    return this.#controller.signal;
+  }
+
+  leave(): void {
+    if (this.#left) return;
+    this.#left = true;
+    this.#controller?.abort();
+    for (const listener of [...(this.#listeners ?? [])]) listener();
+  }
+}
