@@ -49,6 +49,7 @@ export function mountGateway(options: MountOptions): MountedGateway {
       addTurnRoutes(app, { gateway, gate, context, report });
       addHistoryRoute(app, options.requests);
     },
+    handle: (request, response) => gateway.handle(request, response, null),
     metrics: () => gateway.metrics(),
     front: (backends) => fronts.set(backends),
     use: (modelId) => gateway.use(modelId),

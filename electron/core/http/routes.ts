@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fail, type Result } from '../../../shared/errors.ts';
 import type { EventKind } from '../../../shared/events.ts';
@@ -33,6 +34,8 @@ export interface RouteOptions {
 /** What the gateway brings to this server. */
 export interface GatewayMount {
   addRoutes(app: FastifyInstance): void;
+  /** One request of `/v1` that has been let in. Never rejects. */
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
   /** Its part of `/metrics`. */
   metrics(): string;
 }

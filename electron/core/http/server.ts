@@ -1,3 +1,4 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
 import { fail, messageOf, ok, type Result } from '../../../shared/errors.ts';
@@ -7,7 +8,7 @@ import type { HostApi } from '../runtime-api.ts';
 import { type Credentials, createGatekeeper, type Gatekeeper } from './auth.ts';
 import { type Refusal, refusal } from './errors.ts';
 import { SAFE_HEADERS } from './headers.ts';
-import { checkOrigin } from './host-check.ts';
+import { checkOrigin, type Verdict } from './host-check.ts';
 import { createPageKeys } from './page-key.ts';
 import { addPage, PAGE_ROUTES } from './page-routes.ts';
 import { findPortHolder } from './port-holder.ts';
@@ -16,6 +17,11 @@ import { createStreams } from './streams.ts';
 
 export const DEFAULT_PORT = 7781;
 const MAX_BODY_BYTES = 1024 * 1024;
+/** A connection that asks nothing is kept this long: fastify's own default. */
+const KEEP_ALIVE_MS = 72_000;
+
+/** What goes to the gateway with no other route in question. */
+const STRAIGHT = /^\/v1\/[a-z_/]+(?:\?|$)/;
 
 /** Open unless a key is set. */
 const KEYED_ROUTES: readonly string[] = [
@@ -64,6 +70,11 @@ export async function startHttpServer(options: HttpOptions): Promise<Result<Http
   const clock = options.clock ?? systemClock;
   const app = fastify({
     logger: false,
+    serverFactory: (handler) =>
+      listener((request, response) => {
+        if (!goesStraight(request)) handler(request, response);
+        else void options.gateway?.handle(request, response);
+      }),
     bodyLimit: MAX_BODY_BYTES,
     forceCloseConnections: true,
     // No route has a schema: without these two, fastify loads libraries for them that cost 4 MB.
@@ -79,7 +90,12 @@ export async function startHttpServer(options: HttpOptions): Promise<Result<Http
         socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
     },
   });
-  const port = (): number => portOf(app) ?? options.port;
+  let boundPort: number | null = null;
+  const port = (): number => {
+    // Asked for with each request, and a call to the system each time.
+    boundPort ??= portOf(app);
+    return boundPort ?? options.port;
+  };
   const keys = createPageKeys(options.token);
   const gatekeeper = createGatekeeper({
     token: options.token,
@@ -98,6 +114,15 @@ export async function startHttpServer(options: HttpOptions): Promise<Result<Http
   const url = (): string => `http://127.0.0.1:${port()}`;
   const openUrl = (): string => `${url()}/?key=${keys.issue()}`;
   const stopping = new AbortController();
+  // Finding its way through the routes and hooks of a request costs a tenth of what the gateway adds to
+  // it; one that is not let in goes that way all the same, and is told why.
+  const goesStraight = (request: IncomingMessage): boolean =>
+    options.gateway != null &&
+    request.method === 'POST' &&
+    STRAIGHT.test(request.url ?? '') &&
+    !stopping.signal.aborted &&
+    originVerdict(request, port()).allowed &&
+    gatekeeper.mayReadOpenRoutes(credentialsOf(request));
   const eventCounts = new Map<EventKind, number>();
   const undoCount = options.api.onEvent((event) => {
     eventCounts.set(event.kind, (eventCounts.get(event.kind) ?? 0) + 1);
@@ -139,27 +164,40 @@ function noSchemas(): never {
   throw new Error('a route was given a schema, which nothing here checks');
 }
 
+/** As fastify makes one by itself. */
+function listener(answer: Parameters<typeof createServer>[1]): Server {
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, requestTimeout: 0 }, answer);
+  server.setTimeout(0);
+  return server;
+}
+
+function originVerdict({ method, headers }: IncomingMessage, port: number): Verdict {
+  return checkOrigin(
+    {
+      method: method ?? 'GET',
+      host: headers.host,
+      origin: headers.origin,
+      fetchSite: oneOf(headers['sec-fetch-site']),
+      fetchMode: oneOf(headers['sec-fetch-mode']),
+    },
+    port,
+  );
+}
+
+function credentialsOf({ headers }: IncomingMessage): Credentials {
+  const key = oneOf(headers['x-api-key']);
+  // Anthropic's clients send their key there.
+  const shown = headers.authorization ?? (key === undefined ? undefined : `Bearer ${key}`);
+  return { authorization: shown, cookie: headers.cookie };
+}
+
 /** Before any route: the request is meant for us, and its sender may ask this. */
 function addChecks(app: FastifyInstance, gatekeeper: Gatekeeper, port: () => number): void {
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(SAFE_HEADERS);
-    const { host, origin } = request.headers;
-    const verdict = checkOrigin(
-      {
-        method: request.method,
-        host,
-        origin,
-        fetchSite: oneOf(request.headers['sec-fetch-site']),
-        fetchMode: oneOf(request.headers['sec-fetch-mode']),
-      },
-      port(),
-    );
+    const verdict = originVerdict(request.raw, port());
     if (!verdict.allowed) return refuse(reply, refusal(verdict.status, verdict.code, verdict.message));
-    const { authorization, cookie } = request.headers;
-    const key = oneOf(request.headers['x-api-key']);
-    // Anthropic's clients send their key there.
-    const shown = authorization ?? (key === undefined ? undefined : `Bearer ${key}`);
-    const denied = authorize(request.routeOptions.url, { authorization: shown, cookie });
+    const denied = authorize(request.routeOptions.url, credentialsOf(request.raw));
     return denied === null ? undefined : refuse(reply, denied);
   });
 
