@@ -14,6 +14,7 @@ import { ensureLlamaServer } from './setup/llama-server.mjs';
 import { checkVersions, ensurePackages, verifyPackages } from './setup/packages.mjs';
 import { ensurePage } from './setup/page.mjs';
 import { SetupError, Steps } from './setup/steps.mjs';
+import { ensureSoftwareVulkan } from './setup/vulkan.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
 
@@ -32,6 +33,7 @@ async function main(mode) {
   if (mode === 'test') {
     await ensureChromium(steps);
     await ensureLlamaServer(root, steps);
+    await ensureSoftwareVulkan(steps);
   }
   steps.finish();
 }

@@ -8,9 +8,10 @@ import type {
   LiveContext,
   MemoryUse,
 } from '../engine-host.ts';
+import { cacheWidthOf } from './cache-width.ts';
 import type { LlamaLog } from './llama-log.ts';
 import type { HeldModel, ModelStore } from './models.ts';
-import { roomFor, sizesOf } from './sizes.ts';
+import { largestCacheTensorBytes, mostTensorBytes, roomFor, sizesOf } from './sizes.ts';
 
 type Library = typeof import('node-llama-cpp');
 
@@ -177,6 +178,17 @@ export class ContextStore {
       flashAttentionSupported: held.model.flashAttentionSupported,
     });
     if (!sizes.ok) return sizes;
+    const { gpu, gpuDevices } = this.#facts;
+    const tensorBytes = largestCacheTensorBytes(cacheWidthOf(held.model), sizes.value) ?? 0;
+    const mostBytes =
+      held.facts.gpuLayers === 0 ? Number.POSITIVE_INFINITY : mostTensorBytes(gpu, gpuDevices);
+    if (tensorBytes > mostBytes) {
+      return fail(
+        'engine_out_of_memory',
+        `A context of ${sizes.value.contextTokens} tokens has a larger cache than ${gpu} takes in one piece. Take a smaller one, or keep the model's layers on the CPU.`,
+        { requestedBytes: tensorBytes, mostBytes },
+      );
+    }
     return ok({
       ...sizes.value,
       threads: this.#facts.threads,

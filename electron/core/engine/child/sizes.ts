@@ -1,6 +1,6 @@
 import type { Llama } from 'node-llama-cpp';
 import { fail, ok, type Result } from '../../../../shared/errors.ts';
-import type { ContextRequest, ContextShape, MemoryUse } from '../engine-host.ts';
+import type { CacheType, ContextRequest, ContextShape, MemoryUse } from '../engine-host.ts';
 
 /** llama.cpp takes sizes past any memory at their word, and aborts on some devices: they are bounded before it is asked. */
 const LEAST_CONTEXT = 32;
@@ -40,6 +40,53 @@ export function sizesOf(
 
 function within(value: number, least: number, most: number): boolean {
   return Number.isSafeInteger(value) && value >= least && value <= most;
+}
+
+/** Bytes of one element; the quantised types hold 32 of them in a block (ggml's ggml-common.h). */
+const ELEMENT_BYTES: Readonly<Record<CacheType, number>> = {
+  F32: 4,
+  F16: 2,
+  BF16: 2,
+  Q8_0: 34 / 32,
+  Q4_0: 18 / 32,
+};
+
+/** What of a model's header sets how wide its cache is; null: not told. */
+export interface CacheWidth {
+  readonly kvHeads: number | readonly number[] | null;
+  readonly heads: number | readonly number[] | null;
+  readonly keyLength: number | null;
+  readonly valueLength: number | null;
+  readonly embeddingLength: number | null;
+}
+
+/** The larger of K and V of the widest layer; null: the header does not tell. */
+export function largestCacheTensorBytes(width: CacheWidth, sizes: Sizes): number | null {
+  const heads = most(width.heads);
+  const kvHeads = most(width.kvHeads) ?? heads;
+  if (heads === null || kvHeads === null) return null;
+  const plain = width.embeddingLength === null ? null : width.embeddingLength / heads;
+  const key = width.keyLength ?? plain;
+  const value = width.valueLength ?? plain;
+  if (key === null || value === null) return null;
+  const { contextTokens, cacheTypeK, cacheTypeV } = sizes;
+  return Math.ceil(
+    contextTokens * kvHeads * Math.max(key * ELEMENT_BYTES[cacheTypeK], value * ELEMENT_BYTES[cacheTypeV]),
+  );
+}
+
+function most(value: number | readonly number[] | null): number | null {
+  if (value === null || typeof value === 'number') return value;
+  return value.length === 0 ? null : Math.max(...value);
+}
+
+/**
+ * Vulkan binds a tensor as one storage buffer (maxStorageBufferRange): 4 GiB − 1 on graphics cards, 128 MiB
+ * in Mesa's software device. llama.cpp aborts on one that is larger, already when it is asked for an estimate.
+ */
+export function mostTensorBytes(gpu: string, devices: readonly string[]): number {
+  if (gpu !== 'vulkan') return Number.POSITIVE_INFINITY;
+  return devices.some((name) => /llvmpipe|lavapipe|swiftshader/i.test(name)) ? 128 * 2 ** 20 : 2 ** 32 - 1;
 }
 
 /** Whether memory has room for it now. Errors: `engine_out_of_memory`, with the figures. */

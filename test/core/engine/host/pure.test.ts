@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { sizesOf } from '../../../../electron/core/engine/child/sizes.ts';
+import {
+  largestCacheTensorBytes,
+  mostTensorBytes,
+  sizesOf,
+} from '../../../../electron/core/engine/child/sizes.ts';
 import { TextPieces } from '../../../../electron/core/engine/child/text-pieces.ts';
 import type { StateRecord } from '../../../../electron/core/engine/engine-host.ts';
 import { mismatch } from '../../../../electron/core/engine/state-match.ts';
@@ -98,6 +102,31 @@ describe('sizes of a context', () => {
     [{ contextTokens: 4096, flashAttention: false, cacheTypeV: 'Q8_0' as const }],
   ])('are refused where llama.cpp would abort: %o', (request) => {
     expect(sizesOf({ modelId: 'm', ...request }, cpu)).toMatchObject({ error: { code: 'bad_input' } });
+  });
+});
+
+describe('the largest tensor of a cache', () => {
+  const sizes = {
+    contextTokens: 1 << 20,
+    batchTokens: 512,
+    flashAttention: true,
+    cacheTypeK: 'F16',
+    cacheTypeV: 'Q8_0',
+  } as const;
+
+  it('follows the widest layer, its own head lengths, and the type', () => {
+    const width = { kvHeads: [0, 8], heads: 32, keyLength: null, valueLength: null, embeddingLength: 4096 };
+    expect(largestCacheTensorBytes(width, sizes)).toBe(2 ** 20 * 8 * 128 * 2);
+    expect(largestCacheTensorBytes({ ...width, kvHeads: null, keyLength: 64, valueLength: 256 }, sizes)).toBe(
+      2 ** 20 * 32 * 256 * (34 / 32),
+    );
+    expect(largestCacheTensorBytes({ ...width, kvHeads: null, heads: null }, sizes)).toBeNull();
+  });
+
+  it('is bounded on Vulkan alone, and closest on its software device', () => {
+    expect(mostTensorBytes('cpu', [])).toBe(Number.POSITIVE_INFINITY);
+    expect(mostTensorBytes('vulkan', ['AMD Radeon RX 7900'])).toBe(2 ** 32 - 1);
+    expect(mostTensorBytes('vulkan', ['llvmpipe (LLVM 15)'])).toBe(2 ** 27);
   });
 });
 

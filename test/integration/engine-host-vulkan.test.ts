@@ -1,0 +1,72 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { forbidsSkipping } from '../../build/tally.ts';
+import { nodeEngineProcess } from '../../electron/core/engine/engine-process.ts';
+import { must, say, TALKER_SHAPE, type TestEngine, testEngine } from '../support/engine.ts';
+
+/** Mesa's Vulkan device that computes on the CPU: real offload without a graphics card. */
+const ICD_FOLDER = '/usr/share/vulkan/icd.d';
+
+function softwareDevice(): string | null {
+  try {
+    const name = readdirSync(ICD_FOLDER).find((one) => one.startsWith('lvp_icd'));
+    return name === undefined ? null : join(ICD_FOLDER, name);
+  } catch {
+    return null;
+  }
+}
+
+const icd = softwareDevice();
+if (icd !== null) onVulkan(icd);
+else if (forbidsSkipping(process.env)) {
+  it('has a software Vulkan device to run on', () => {
+    throw new Error('There is none: apt-get install mesa-vulkan-drivers libvulkan1.');
+  });
+}
+
+function onVulkan(driver: string): void {
+  describe('the engine on a Vulkan device', () => {
+    let engine: TestEngine;
+    beforeAll(async () => {
+      const env = { GGML_VK_VISIBLE_DEVICES: '0', VK_DRIVER_FILES: driver, VK_ICD_FILENAMES: driver };
+      engine = testEngine({ gpu: 'vulkan', startProcess: nodeEngineProcess({ env }) });
+      expect(must(await engine.host.start())).toMatchObject({ gpu: 'vulkan' });
+      expect(engine.host.facts()?.gpuDevices.join()).toContain('llvmpipe');
+    });
+    afterAll(() => engine[Symbol.asyncDispose]());
+
+    it.each([null, 2])(
+      'goes on bit for bit after a swap with %s layers on it, and counts its memory there',
+      async (layers) => {
+        const { host } = engine;
+        const model = await engine.load(TALKER_SHAPE, layers);
+        expect(model.gpuLayers).toBe(layers ?? model.layers);
+        expect(model.deviceBytes).toBeGreaterThan(layers === null ? 2_000_000 : 500_000);
+        const context = await engine.context(model);
+        expect(context.deviceBytes).toBeGreaterThan(100_000);
+        expect(must(await host.memory()).deviceBytes).toBe(
+          (model.deviceBytes ?? 0) + (context.deviceBytes ?? 0),
+        );
+        await say(host, context.contextId, await engine.tokens(model, 'Hello there'), 6);
+        const record = must(await host.saveState(context.contextId, join(engine.memoryFolder, 'state')));
+        const there = await say(host, context.contextId, [], 10);
+        must(await host.disposeContext(context.contextId));
+        const anew = await engine.context(model);
+        must(await host.restoreState(anew.contextId, record));
+        expect((await say(host, anew.contextId, [], 10)).tokens).toEqual(there.tokens);
+        must(await host.unloadModel(model.modelId));
+        expect(must(await host.memory()).deviceBytes).toBe(0);
+        expect(engine.ended).toEqual([]);
+      },
+    );
+
+    it('refuses a cache that the device does not take, which llama.cpp would abort on', async () => {
+      const model = await engine.load();
+      const context = await engine.host.createContext({ modelId: model.modelId, contextTokens: 1 << 21 });
+      expect(context).toMatchObject({ ok: false, error: { code: 'engine_out_of_memory' } });
+      expect(engine.ended).toEqual([]);
+      must(await engine.host.unloadModel(model.modelId));
+    });
+  });
+}
