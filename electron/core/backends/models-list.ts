@@ -63,6 +63,12 @@ export function parseModelsList(body: unknown): Result<readonly ListedModel[]> {
     const model = parseModel(entry);
     if (model !== null && !models.has(model.name)) models.set(model.name, model);
   }
+  if (models.size === 0 && entries.length > 0) {
+    return fail(
+      'backend_refused',
+      'The answer to GET /models holds no list of models, but of something else.',
+    );
+  }
   return ok([...models.values()]);
 }
 

@@ -162,6 +162,12 @@ async function confirmIdle(context: ActionContext, wanted: string, signal: Abort
     return { busy: null, why: `${model.name} is ${model.status}: nothing can be asked of it` };
   }
   if (model.status !== 'loaded') return { busy: false };
+  if (model.oddStatus !== null) {
+    return {
+      busy: null,
+      why: `${model.name} is in a state that this version does not know (“${model.oddStatus}”)`,
+    };
+  }
   const query = context.isSingle() ? '' : `?model=${encodeURIComponent(model.name)}&autoload=false`;
   const limits = { timeoutMs: SLOTS_MS, signal };
   if (!context.isTold()) {

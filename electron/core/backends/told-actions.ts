@@ -25,7 +25,9 @@ export function toldActions(context: ToldContext): Pick<Backend, 'load' | 'unloa
     apply({ type: 'load_asked', model: model.name, atMs: nowMs() });
     const loading = load(context.ask, model.told)
       .then((result) => {
-        const failure = result.ok ? null : `${model.name} was not loaded: ${result.error.message}`;
+        // What can't be asked for at all has not failed.
+        const isNone = result.ok || result.error.code === 'not_supported';
+        const failure = isNone ? null : `${model.name} was not loaded: ${result.error.message}`;
         apply({ type: 'load_ended', model: model.name, failure, atMs: nowMs() });
         return result;
       })

@@ -11,6 +11,9 @@ const UNLOAD_LIMIT_MS = 60_000;
 const V1 = '/api/v1/models';
 const V0 = '/api/v0/models';
 
+const CANNOT =
+  'This LM Studio can only list its models over HTTP: update it to 0.4 or later, or use `lms load` and `lms unload`.';
+
 const STATES: Readonly<Record<string, ToldModel['status']>> = {
   loaded: 'loaded',
   'not-loaded': 'unloaded',
@@ -40,7 +43,8 @@ export function lmStudioDialect(): Dialect {
     const answer = await getJson(ask, V0);
     if (!answer.ok) return answer.reading;
     const entries = entriesOf(answer.json, 'data');
-    if (entries === null || !entries.every((entry) => textOf(field(entry, 'state')) !== null)) {
+    const isOurs = entries?.length === 0 || entries?.some((entry) => textOf(field(entry, 'state')) !== null);
+    if (entries === null || !isOurs) {
       return odd(ask.http, V0, 'LM Studio');
     }
     isV1 = false;
@@ -52,8 +56,7 @@ export function lmStudioDialect(): Dialect {
     title: 'LM Studio',
     tellsLoading: true,
     isServer: (command) => isProgram(command, 'lm-studio', 'LM-Studio', 'lms', 'llmster'),
-    cannot:
-      'This LM Studio can only list its models over HTTP: update it to 0.4 or later, or use `lms load` and `lms unload`.',
+    cannot: CANNOT,
     noProcess: 'LM Studio does not tell which of its processes runs a model.',
     async identify(ask) {
       isV1 = null;
@@ -66,13 +69,13 @@ export function lmStudioDialect(): Dialect {
     },
     events: null,
     async load(ask, model) {
-      if (isV1 === false) return fail('not_supported', this.cannot ?? '');
+      if (isV1 === false) return fail('not_supported', CANNOT);
       const limits = { timeoutMs: LOAD_LIMIT_MS, signal: ask.signal };
       const answer = await ask.http.post('/api/v1/models/load', { model: model.name }, limits);
       return accepted(answer, ask.http, '/api/v1/models/load', errorIn);
     },
     async unload(ask, model) {
-      if (isV1 === false) return fail('not_supported', this.cannot ?? '');
+      if (isV1 === false) return fail('not_supported', CANNOT);
       const path = '/api/v1/models/unload';
       for (const instance of model.instances) {
         const limits = { timeoutMs: UNLOAD_LIMIT_MS, signal: ask.signal };

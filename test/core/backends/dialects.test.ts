@@ -1,0 +1,304 @@
+import { describe, expect, it } from 'vitest';
+import type { ObservedModel } from '../../../electron/core/backends/backend.ts';
+import {
+  isInFlight,
+  nextFlights,
+  parseSwapMessage,
+} from '../../../electron/core/backends/dialects/llama-swap-flights.ts';
+import { loopbackPort } from '../../../electron/core/backends/told-model.ts';
+import { commandFlags } from '../../../electron/core/ledger/footprint/command-flags.ts';
+import type { ProcessFacts } from '../../../electron/core/process/identity.ts';
+import { until } from '../../support/router.ts';
+import { family } from './contract.ts';
+import { BLOB } from './servers/scripts.ts';
+import type { Reply, StagedModel } from './servers/server.ts';
+import { SUBJECTS, type Subject, type Watched, watch } from './subjects.ts';
+
+const SIGNAL = new AbortController().signal;
+const LIMIT_MS = 15_000;
+
+function subject(title: string): Subject {
+  const found = SUBJECTS.find((one) => one.title === title);
+  if (found === undefined) throw new Error(`no subject ${title}`);
+  return found;
+}
+
+const only = (it: Watched): ObservedModel | undefined => it.backend.snapshot().models[0];
+const seen = (what: string, holds: () => boolean): Promise<void> => until(holds, LIMIT_MS, what);
+
+/** A model with a child process as its server starts one. */
+async function withChild(
+  title: string,
+  child: Partial<ProcessFacts>,
+  staged: Partial<StagedModel> = {},
+): Promise<Watched> {
+  const one = subject(title);
+  const it = await watch(one, {
+    before: (server) =>
+      server.put({ name: 'qwen', state: 'loaded', port: 41_001, contextTokens: 8192, ...staged }),
+    inspector: (server) =>
+      family(one, Number(new URL(server.url).port), { listeningPorts: [41_001], ...child }),
+  });
+  await seen('the model', () => only(it)?.status === 'loaded');
+  return it;
+}
+
+const CHILD = ['/opt/llama-server', '--model', `/blobs/${BLOB}`, '--port', '41001'];
+
+describe('the process of a model (rule 10)', () => {
+  it.each(['llama-swap', 'Ollama', 'Lemonade'])(
+    '%s: proven by file or port, by what listens, and by its parent',
+    async (title) => {
+      await using it = await withChild(title, { command: CHILD });
+      await seen('the proof', () => only(it)?.process !== null);
+      expect(only(it)?.process).toMatchObject({ pid: 4242, parentPid: 100, port: 41_001 });
+      expect(only(it)?.processNote).toBeNull();
+    },
+  );
+
+  it.each<[string, string, Partial<ProcessFacts>, RegExp]>([
+    [
+      'llama-swap',
+      'is another program’s child',
+      { command: CHILD, parentPid: 7 },
+      /is a child of 7, not of llama-swap/,
+    ],
+    [
+      'Ollama',
+      'is another program’s child',
+      { command: CHILD, parentPid: 7 },
+      /is a child of 7, not of Ollama/,
+    ],
+    [
+      'Lemonade',
+      'is not the one that is told',
+      { command: CHILD, pid: 99 },
+      /tells process 4242, but 99 has that port/,
+    ],
+    [
+      'Ollama',
+      'has no such file',
+      { command: ['/opt/llama-server', '--model', '/x.gguf', '--port', '41001'] },
+      /on its command line/,
+    ],
+    [
+      'llama-swap',
+      'runs in a container',
+      { command: ['docker', 'run', 'x', '--port', '41001'], listeningPorts: [] },
+      /does not listen on it here/,
+    ],
+  ])('%s: a process that %s is none, and the note says why', async (title, _, child, why) => {
+    await using it = await withChild(title, child);
+    await seen('the note', () => why.test(only(it)?.processNote ?? ''));
+    expect(only(it)?.process).toBeNull();
+  });
+
+  it('LM Studio names none, and the note says so', async () => {
+    await using it = await withChild('LM Studio', { command: CHILD });
+    expect(only(it)?.processNote).toMatch(/does not tell which of its processes/);
+  });
+});
+
+describe('Ollama', () => {
+  it('tells work from rest by the process, and a request by the moved expiry', async () => {
+    const expiresAt = Date.now() + 100_000;
+    const staged = { expiresAt };
+    await using it = await withChild('Ollama', { command: CHILD }, staged);
+    await seen('the proof', () => only(it)?.process !== null);
+    await seen('rest', () => only(it)?.busy === false);
+    const before = only(it)?.lastBusyAtMs ?? 0;
+    const model = it.server.stage.models.get('qwen');
+    if (model !== undefined) model.expiresAt = expiresAt + 60_000;
+    await seen('use', () => (only(it)?.lastBusyAtMs ?? 0) > before);
+    const leavesInMs = (only(it)?.expiresAtMs ?? 0) - Number(process.hrtime.bigint() / 1_000_000n);
+    expect(leavesInMs).toBeGreaterThan(60_000);
+    expect(leavesInMs).toBeLessThan(160_000);
+  });
+
+  it('prices a load: file, context as it is loaded and not as the file allows, Ollama’s own batch and slot', async () => {
+    await using it = await withChild('Ollama', { command: CHILD });
+    await seen('the file', () => only(it)?.modelPath !== null);
+    const flags = commandFlags(only(it)?.args ?? []);
+    expect(only(it)?.modelPath).toBe(`/var/lib/ollama/blobs/${BLOB}`);
+    expect(flags).toMatchObject({ contextTokens: 8192, slots: 1, batch: 512, ubatch: 512, gpuLayers: null });
+  });
+
+  it.each<[string, object, number | null]>([
+    ['no size on the card: all of it in the host’s memory', { size: 5_000 }, 5_000],
+    ['a size on the card beyond the whole: the whole', { size: 5_000, size_vram: 9_000 }, 5_000],
+    ['part of it on the card', { size: 5_000, size_vram: 3_000 }, 3_000],
+    ['no size at all', { size_vram: 3_000 }, null],
+  ])('%s', async (_, sizes, bytes) => {
+    const row = { name: 'a:latest', expires_at: '2318-01-01T00:00:00Z', digest: 'd', ...sizes };
+    await using it = await instead('Ollama', { '/api/ps': { body: { models: [row] } } });
+    await seen('it', () => only(it)?.status === 'loaded');
+    expect(only(it)?.reportedBytes).toBe(bytes);
+    expect(only(it)?.aliases).toEqual(['a']);
+    const isOnHost = !('size_vram' in sizes);
+    expect(only(it)?.args?.includes('--gpu-layers') ?? false).toBe(isOnHost);
+  });
+
+  it('lists nothing that runs on another’s machine', async () => {
+    const rows = [{ name: 'far:cloud', remote_host: 'https://far.example' }, { name: 'near' }];
+    await using it = await instead('Ollama', {
+      '/api/ps': { body: { models: null } },
+      '/api/tags': { body: { models: rows } },
+    });
+    await seen('the list', () => it.backend.snapshot().models.length > 0);
+    expect(it.backend.snapshot().models.map((model) => model.name)).toEqual(['near']);
+  });
+
+  it('loads and unloads what does not generate by its embeddings', async () => {
+    const asked: unknown[] = [];
+    await using it = await watch(subject('Ollama'), {
+      before: (server) => server.put({ name: 'bge', state: 'loaded' }),
+    });
+    await seen('it', () => only(it)?.status === 'loaded');
+    it.server.instead = (one) => {
+      if (one.path === '/api/generate')
+        return { status: 400, body: { error: '"bge" does not support generate' } };
+      if (one.path !== '/api/embed') return { status: 404, body: {} };
+      asked.push(one.body);
+      return { body: { embeddings: [] } };
+    };
+    expect(await it.backend.unload('bge', SIGNAL)).toMatchObject({ ok: true });
+    expect(asked).toEqual([{ model: 'bge', input: [], keep_alive: 0 }]);
+  });
+});
+
+describe('LM Studio', () => {
+  it('unloads each of a model’s instances, and goes by any of their names', async () => {
+    const instance = (id: string, context: number) => ({
+      id,
+      config: { context_length: context, parallel: 2 },
+    });
+    const entry = {
+      type: 'llm',
+      key: 'maker/m',
+      size_bytes: 7,
+      loaded_instances: [instance('maker/m', 4096), instance('maker/m:2', 9000)],
+    };
+    const asked: unknown[] = [];
+    await using it = await instead('LM Studio', { '/api/v1/models': { body: { models: [entry] } } });
+    await seen('it', () => only(it)?.status === 'loaded');
+    expect(only(it)).toMatchObject({
+      aliases: ['maker/m:2'],
+      contextTokens: 9000,
+      reportedBytes: null,
+      weightsBytes: 7,
+    });
+    it.server.instead = (one) => {
+      if (one.method === 'POST') asked.push(one.body);
+      return { body: one.method === 'POST' ? {} : { models: [entry] } };
+    };
+    expect(await it.backend.unload('maker/m:2', SIGNAL)).toMatchObject({ ok: true });
+    expect(asked).toEqual([{ instance_id: 'maker/m' }, { instance_id: 'maker/m:2' }]);
+  });
+});
+
+describe('Lemonade', () => {
+  it('is read under its older path too', async () => {
+    const body = { all_models_loaded: [{ model_name: 'm', pid: 3, is_busy: true }], version: '8.2' };
+    await using it = await instead('Lemonade', {
+      '/api/v1/health': { body },
+      '/api/v1/models': { body: { data: [] } },
+    });
+    await seen('it', () => only(it)?.busy === true);
+    expect(it.backend.snapshot().version).toBe('8.2');
+  });
+
+  it('that does not tell busy is asked by its process, else nobody knows', async () => {
+    const body = { all_models_loaded: [{ model_name: 'm', backend_url: 'http://127.0.0.1:9/v1' }] };
+    await using it = await instead('Lemonade', {
+      '/v1/health': { body },
+      '/v1/models': { body: { data: [] } },
+    });
+    await seen('it', () => only(it)?.status === 'loaded');
+    expect(only(it)?.busy).toBeNull();
+    expect(it.backend.snapshot().notes.join(' ')).toMatch(/CPU time/);
+  });
+});
+
+describe('llama-swap', () => {
+  it('reads flags and file out of its command, and when it lets a model go', async () => {
+    await using it = await withChild('llama-swap', { command: CHILD });
+    await seen('the stream', () => it.server.streams() > 0);
+    it.server.send({ type: 'inflight', data: JSON.stringify({ operation: 'snapshot', entries: [] }) });
+    await seen('rest', () => only(it)?.busy === false && only(it)?.expiresAtMs !== null);
+    expect(only(it)).toMatchObject({ modelPath: '/models/a b.gguf', contextTokens: 8192, port: 41_001 });
+    const leavesInMs = (only(it)?.expiresAtMs ?? 0) - Number(process.hrtime.bigint() / 1_000_000n);
+    expect(leavesInMs).toBeGreaterThan(280_000);
+    expect(leavesInMs).toBeLessThanOrEqual(300_500);
+  });
+
+  it('too old to unload one by name is asked to unload all only where all is that one', async () => {
+    const running = [{ model: 'a', state: 'ready' }];
+    const asked: string[] = [];
+    await using it = await instead(
+      'llama-swap',
+      { '/running': { body: { running } }, '/unload': { body: 'OK' } },
+      asked,
+    );
+    await seen('it', () => only(it)?.status === 'loaded');
+    expect(await it.backend.unload('a', SIGNAL)).toMatchObject({ ok: true });
+    await seen('its answer', () => asked.includes('GET /unload'));
+    running.push({ model: 'b', state: 'ready' });
+    asked.length = 0;
+    await seen('the other', () => it.backend.snapshot().models.length === 2);
+    expect(await it.backend.unload('b', SIGNAL)).toMatchObject({
+      ok: false,
+      error: { code: 'not_supported' },
+    });
+    expect(asked).not.toContain('GET /unload');
+  });
+
+  it('the requests in flight, one by one', () => {
+    const message = (operation: string, ...entries: readonly object[]) =>
+      parseSwapMessage(JSON.stringify({ type: 'inflight', data: JSON.stringify({ operation, entries }) }))
+        ?.data;
+    let flights = nextFlights(null, message('upsert', { id: 'x', model: 'a' }));
+    expect(flights).toBeNull();
+    flights = nextFlights(flights, message('snapshot', { id: 1, model: 'a' }));
+    flights = nextFlights(flights, message('upsert', { id: 2, model: 'b' }));
+    expect(isInFlight(flights, ['a', 'alias'], [])).toBe(true);
+    flights = nextFlights(flights, message('remove', { id: 1 }));
+    expect([isInFlight(flights, ['a'], []), isInFlight(flights, ['b'], [])]).toEqual([false, true]);
+    expect(nextFlights(flights, 'nonsense')).toBe(flights);
+    expect(parseSwapMessage('{')).toBeNull();
+  });
+
+  it('a mere number of requests tells of a model only where it is the only one', () => {
+    const flights = nextFlights(null, { total: 1 });
+    expect(isInFlight(flights, ['a'], ['a'])).toBe(true);
+    expect(isInFlight(flights, ['a'], ['a', 'b'])).toBeNull();
+    expect(isInFlight(nextFlights(flights, { total: 0 }), ['a'], ['a', 'b'])).toBe(false);
+  });
+});
+
+it.each<[unknown, number | null]>([
+  ['http://127.0.0.1:5801', 5801],
+  ['http://localhost:5801/v1', 5801],
+  ['http://[::1]:5801', 5801],
+  ['http://box.example:5801', null],
+  ['nonsense', null],
+  [5801, null],
+])('the port in %s', (url, port) => {
+  expect(loopbackPort(url)).toBe(port);
+});
+
+/** A server that answers these paths, and no others. */
+async function instead(
+  title: string,
+  replies: Readonly<Record<string, Reply>>,
+  asked: string[] = [],
+): Promise<Watched> {
+  const one = subject(title);
+  return await watch(one, {
+    before: (server) => {
+      server.instead = ({ method, path }) => {
+        asked.push(`${method} ${path}`);
+        return replies[path] ?? (path === '/api/version' ? { body: { version: '1' } } : one.notFound);
+      };
+    },
+  });
+}
