@@ -2,6 +2,7 @@ import { createRoot } from 'react-dom/client';
 import { createActions } from './actions.ts';
 import { browserWorld, createApi } from './api.ts';
 import { App } from './app.tsx';
+import { createHttpAsk, createIpcAsk } from './ask.ts';
 import { createClock, ModelProvider } from './components/context.ts';
 import { bridgeOf, createIpcApi, createIpcWorld, onRuntimeBack } from './ipc-api.ts';
 import { createReplica } from './store.ts';
@@ -12,6 +13,7 @@ const replica = createReplica(bridge === null ? browserWorld : createIpcWorld(br
 const actions = createActions(
   bridge === null ? createApi((...request) => fetch(...request)) : createIpcApi(bridge),
 );
+const ask = bridge === null ? createHttpAsk((...request) => fetch(...request)) : createIpcAsk(bridge);
 const place = document.getElementById('page');
 if (place !== null) {
   replica.start();
@@ -22,7 +24,7 @@ if (place !== null) {
   });
   globalThis.addEventListener('online', () => replica.retryNow());
   createRoot(place).render(
-    <ModelProvider value={{ replica: replica.store, actions, clock: createClock() }}>
+    <ModelProvider value={{ replica: replica.store, actions, ask, clock: createClock() }}>
       <App />
     </ModelProvider>,
   );

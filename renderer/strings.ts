@@ -1,4 +1,5 @@
 import { agentWords } from './words/agents.ts';
+import { planWords } from './words/plan.ts';
 
 /** Every sentence of the page, in one place. Figures come in already formatted. */
 export const strings = {
@@ -106,13 +107,17 @@ export const strings = {
     },
     loadingShare: (percent: string) => `loading, ${percent}`,
     measured: (bytes: string) => `${bytes}`,
+    measuredOf: (bytes: string, predicted: string) => `${bytes}, predicted ${predicted}`,
     predicted: (bytes: string) => `${bytes} predicted`,
     sizeUnknown: 'size unknown',
     context: (tokens: string) => `${tokens} context`,
     usedAgo: (age: string) => `used ${age} ago`,
     usedNow: 'in use',
-    leavesIn: (age: string) => `leaves in ${age} if unused`,
+    leavesIn: (age: string) => `about ${age} left if unused`,
     leavesNow: 'leaves any moment if unused',
+    stays: 'stays until needed',
+    evicted: (when: string, reason: string) => `Unloaded ${when}: ${reason}`,
+    evictedGave: (bytes: string) => ` ${bytes} came back.`,
     observed: 'only observed',
     pinned: 'pinned',
     small: 'resident',
@@ -151,6 +156,7 @@ export const strings = {
   },
 
   agents: agentWords,
+  plan: planWords,
 
   lanes: {
     title: (backend: string) => `Lane · ${backend}`,

@@ -173,4 +173,6 @@ export interface Observation {
   /** Shortages of memory in which an idle model could have left. */
   readonly stalls: number;
   readonly models: readonly string[];
+  /** No config was ever written: the guide is of use. */
+  readonly firstRun: boolean;
 }

@@ -1,5 +1,6 @@
 import { createContext, useContext, useRef, useSyncExternalStore } from 'react';
 import type { StoreApi } from 'zustand/vanilla';
+import type { Ask } from '../../shared/ipc-schema.ts';
 import type { Actions, Asked } from '../actions.ts';
 import type { Replica } from '../store.ts';
 import { share } from '../view/share.ts';
@@ -7,6 +8,7 @@ import { share } from '../view/share.ts';
 export interface Model {
   readonly replica: StoreApi<Replica>;
   readonly actions: Actions;
+  readonly ask: Ask;
   readonly clock: Clock;
 }
 

@@ -1,8 +1,10 @@
-import { memo, useEffect, useRef } from 'react';
+import { memo, useCallback, useEffect, useRef, useState } from 'react';
 import { strings } from '../strings.ts';
+import { timeText } from '../view/figures.ts';
 import type { ModelAction, ModelRow as Row } from '../view/models.ts';
 import { Ago, LeavesIn } from './ago.tsx';
-import { useAsked, useModel } from './context.ts';
+import { useAsked, useModel, useTimed } from './context.ts';
+import { PlanPanel } from './plan-panel.tsx';
 import { Refusal } from './refusal.tsx';
 
 const words = strings.models;
@@ -16,6 +18,8 @@ const BUTTONS: Readonly<Record<ModelAction, { label: string; name: (model: strin
 export const ModelRow = memo(function ModelRow({ row }: { row: Row }) {
   const { actions } = useModel();
   const asked = useAsked(row.id);
+  const [planning, setPlanning] = useState(false);
+  const close = useCallback(() => setPlanning(false), []);
   // While a load is under way its button has become Cancel, and that must work.
   const waits = asked?.kind === 'pending' && asked.what === row.action;
   return (
@@ -41,7 +45,20 @@ export const ModelRow = memo(function ModelRow({ row }: { row: Row }) {
                 <LeavesIn atMs={row.leavesAtMs} />
               </span>
             )}
+            {row.stays && <span>{words.stays}</span>}
+            {row.action === 'load' && (
+              <button
+                type="button"
+                className="link"
+                aria-label={strings.plan.askName(row.name)}
+                aria-expanded={planning}
+                onClick={() => setPlanning(!planning)}
+              >
+                {strings.plan.ask}
+              </button>
+            )}
           </p>
+          {row.evicted !== null && <Evicted evicted={row.evicted} />}
         </div>
         <button
           type="button"
@@ -68,11 +85,17 @@ export const ModelRow = memo(function ModelRow({ row }: { row: Row }) {
           </button>
         )}
       </div>
+      {planning && <PlanPanel model={row.id} name={row.name} close={close} />}
       {asked?.kind === 'asking' && <BusyQuestion row={row} />}
       <Refusal about={row.id} />
       <Refusal about={`pin ${row.id}`} />
     </li>
   );
+});
+
+const Evicted = memo(function Evicted({ evicted }: { evicted: NonNullable<Row['evicted']> }) {
+  const when = useTimed((nowMs) => timeText(evicted.at, nowMs));
+  return <p className="facts evicted">{words.evicted(when, evicted.reason)}</p>;
 });
 
 /** Asked in place, and safe by default: the focus is on keeping it, and Escape keeps it too. */

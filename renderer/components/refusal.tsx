@@ -2,6 +2,7 @@ import { memo } from 'react';
 import { strings } from '../strings.ts';
 import { numberPairs } from '../view/numbers.ts';
 import { useAsked, useModel } from './context.ts';
+import { AnywayFacts } from './plan-panel.tsx';
 
 /** Why something asked for was not done, with its figures, and what would do it all the same. */
 export const Refusal = memo(function Refusal({ about }: { about: string }) {
@@ -23,6 +24,7 @@ export const Refusal = memo(function Refusal({ about }: { about: string }) {
           ))}
         </dl>
       )}
+      {force === 'load' && <AnywayFacts model={about} />}
       <div className="buttons">
         {force === 'load' && (
           <button

@@ -19,6 +19,10 @@ export interface ModelRow {
   /** Epoch ms, to be shown as an age; null: never, or not to be told. */
   readonly lastUsedAtMs: number | null;
   readonly leavesAtMs: number | null;
+  /** Loaded, and no idle rule would move it: it stays until its room is needed. */
+  readonly stays: boolean;
+  /** Why it was unloaded the last time; null while it is there, or when it never was. */
+  readonly evicted: { readonly at: string; readonly reason: string } | null;
   readonly pinned: boolean;
   /** Unloading it may cut a request off: ask first. */
   readonly asksFirst: boolean;
@@ -101,6 +105,8 @@ function modelRow(model: ModelState, tones: (id: string) => string, manyBackends
     facts: factsOf(model),
     lastUsedAtMs: busy || model.status === 'loading' ? null : wholeSeconds(epochMs(model.lastUsedAt)),
     leavesAtMs: resident && !busy && !model.pinned ? wholeSeconds(epochMs(model.leavesAt)) : null,
+    stays: resident && !busy && !model.pinned && model.leavesAt === null && model.guarded === 'on',
+    evicted: resident || model.status === 'loading' ? null : evictedOf(model),
     pinned: model.pinned,
     asksFirst: busy,
     action: actionOf(model),
@@ -139,10 +145,23 @@ function statusText(model: ModelState): string {
   return words.status[model.status];
 }
 
+/** Both where they differ as far as is written. */
+function sizeText(measured: string, predictedBytes: number | null): string {
+  if (predictedBytes === null) return words.measured(measured);
+  const predicted = bytesText(predictedBytes);
+  return predicted === measured ? words.measured(measured) : words.measuredOf(measured, predicted);
+}
+
+function evictedOf({ lastEviction }: ModelState): ModelRow['evicted'] {
+  if (lastEviction === null) return null;
+  const { at, reason, freedBytes } = lastEviction;
+  return { at, reason: freedBytes === null ? reason : reason + words.evictedGave(bytesText(freedBytes)) };
+}
+
 function factsOf(model: ModelState): readonly string[] {
   const facts: string[] = [];
   if (model.measuredBytes !== null && model.status !== 'loading') {
-    facts.push(words.measured(bytesText(model.measuredBytes)));
+    facts.push(sizeText(bytesText(model.measuredBytes), model.predictedBytes));
   } else if (model.predictedBytes !== null) facts.push(words.predicted(bytesText(model.predictedBytes)));
   else if (model.status !== 'failed') facts.push(words.sizeUnknown);
   if (model.contextTokens !== null) facts.push(words.context(tokensText(model.contextTokens)));

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { samplePlan } from '../support/answers.ts';
 import { launchBrowser } from '../support/browser.ts';
 import { type PageServer, pageDir, startPageServer } from '../support/page-server.ts';
 import { loadState, stateNames } from '../support/states.ts';
@@ -200,7 +201,7 @@ describe('page: the budget bar is drawn to scale', () => {
 describe('page: what a person can do', () => {
   it('loads, unloads and pins by name', async () => {
     const { page, server } = await open('fine');
-    await page.getByRole('button', { name: 'Load qwen-27b' }).click();
+    await page.getByRole('button', { name: 'Load qwen-27b', exact: true }).click();
     await page.getByRole('button', { name: 'Unload bge-m3', exact: true }).click();
     await page.getByRole('button', { name: 'Pin vision-8b' }).click();
     await expect
@@ -237,7 +238,7 @@ describe('page: what a person can do', () => {
       'vision-8b needs 6.4 GB, and 3.2 GB is free with 4 GB kept for the desktop: 7.2 GB would have to go.';
     const numbers = { requestedBytes: 6.4e9, freeBytes: 3.2e9, floorBytes: 4e9, shortBytes: null };
     server.answer(path, { status: 503, body: { error: { code: 'vram_denied', message, numbers } } });
-    await page.getByRole('button', { name: 'Load vision-8b' }).click();
+    await page.getByRole('button', { name: 'Load vision-8b', exact: true }).click();
     const refusal = page.getByRole('alert');
     await refusal.waitFor();
     expect(await refusal.textContent()).toContain(message);
@@ -249,6 +250,37 @@ describe('page: what a person can do', () => {
       .poll(() => server.posted.map((entry) => entry.body))
       .toEqual([{ force: false }, { force: true }]);
     await refusal.waitFor({ state: 'detached' });
+  });
+
+  it('shows what a load would do before it is done, and loads anyway with what may happen', async () => {
+    const { page, server } = await open('fine');
+    const denial = 'qwen-27b needs 18.6 GB; 20.7 GB is free and 4.0 GB of it is kept for the desktop.';
+    const risks = ['2.1 GB would be left, 1.9 GB less than the desktop should have.'];
+    server.answer('/api/plan', { status: 200, body: samplePlan({ verdict: 'denied', denial, risks }) });
+    server.answer('/api/load-anyway', { status: 200, body: { message: 'Remembered.' } });
+    const ask = page.getByRole('button', { name: 'What if I load qwen-27b?' });
+    await ask.click();
+    const panel = page.getByRole('region', { name: 'What if I load qwen-27b?' });
+    await panel.getByText('It would be refused.').waitFor();
+    expect(await ask.getAttribute('aria-expanded')).toBe('true');
+    expect(await panel.textContent()).toContain(denial);
+    expect(await panel.locator('.risks li').allTextContents()).toEqual(risks);
+    expect(await panel.locator('.contexts div').allTextContents()).toEqual([
+      '8k17.4 GB',
+      '32k set now18.6 GB',
+      '128k24.1 GB, does not fit',
+    ]);
+    expect(await panel.locator('.contexts .dimmed').count()).toBe(1);
+    expect(server.posted).toEqual([]);
+    await panel.getByRole('checkbox', { name: /always load this model anyway/ }).click();
+    await expect
+      .poll(() => server.asked.find((one) => one.path === '/api/load-anyway')?.body)
+      .toEqual({ model: 'router/qwen-27b', always: true });
+    await panel.getByRole('button', { name: 'Load qwen-27b anyway' }).click();
+    await expect
+      .poll(() => server.posted)
+      .toEqual([{ path: '/api/models/router%2Fqwen-27b/load', body: { force: true } }]);
+    expect(await panel.count()).toBe(0);
   });
 
   it('cancels a load, takes back an eviction and restores', async () => {
@@ -321,6 +353,7 @@ describe('page: what a person can do', () => {
       'Turn the guards on for router-8080',
       'Pin mixtral-small: the guards never unload it',
       'Unload mixtral-small',
+      'What if I load vision-8b?',
       'Pin vision-8b: the guards never unload it',
       'Load vision-8b',
     ]);

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { contentSecurityPolicy, SAFE_HEADERS } from '../../electron/core/http/headers.ts';
 import { readPageFile } from '../../electron/core/http/static-page.ts';
 import type { LandlordEvent } from '../../shared/events.ts';
+import { QUESTIONS } from '../../shared/ipc-schema.ts';
 import type { LandlordState } from '../../shared/state.ts';
 import type { Scenario } from './states.ts';
 
@@ -25,6 +26,8 @@ export interface Answer {
 export interface PageServer {
   readonly url: string;
   readonly posted: readonly Posted[];
+  /** Questions that the page asked, which change nothing; answered by `answer`, else refused. */
+  readonly asked: readonly Posted[];
   /** Goes over to another scenario, and marks its arrival with an event of the returned id. */
   show(scenario: Scenario): number;
   sendState(state: LandlordState): void;
@@ -37,12 +40,19 @@ export interface PageServer {
   close(): Promise<void>;
 }
 
+const NO_ANSWER: Answer = {
+  status: 501,
+  body: { error: { code: 'not_supported', message: 'No answer to this is set.' } },
+};
+
 export async function startPageServer(first: Scenario): Promise<PageServer> {
   let scenario = first;
   let refusal: number | null = null;
   let shown = 0;
   const streams = new Set<ServerResponse>();
   const posted: Posted[] = [];
+  const asked: Posted[] = [];
+  const questions = new Set<string>(Object.values(QUESTIONS).map((path) => `/api/${path}`));
   const answers = new Map<string, Answer>();
 
   const sendJson = (response: ServerResponse, status: number, body: unknown): void => {
@@ -60,7 +70,12 @@ export async function startPageServer(first: Scenario): Promise<PageServer> {
   const record = async (request: IncomingMessage, path: string): Promise<Answer> => {
     let text = '';
     for await (const chunk of request) text += String(chunk);
-    posted.push({ path, body: text === '' ? null : JSON.parse(text) });
+    const entry = { path, body: text === '' ? null : JSON.parse(text) };
+    if (questions.has(path)) {
+      asked.push(entry);
+      return answers.get(path) ?? NO_ANSWER;
+    }
+    posted.push(entry);
     return answers.get(path) ?? { status: 200, body: { message: 'Done.' } };
   };
   const servePage = async (response: ServerResponse, path: string): Promise<void> => {
@@ -99,6 +114,7 @@ export async function startPageServer(first: Scenario): Promise<PageServer> {
   return {
     url: `http://127.0.0.1:${address.port}/`,
     posted,
+    asked,
     show(next) {
       shown += 1;
       const id = 1_000_000 + shown;

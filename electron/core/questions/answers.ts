@@ -43,7 +43,7 @@ export function createAnswers(sources: AnswerSources): Ask {
     checkSetting: (args) => checkSetting(settingsFile, args),
     changeSetting: (args) => changeSetting(settingsFile, args),
     replay: (args) => replay(args, context, store),
-    observation: () => observation(store, sources.observes()),
+    observation: () => observation(store, sources.observes(), settingsFile.status().source === 'defaults'),
   };
   return <Name extends QuestionName>(name: Name, args: ArgsOf<Name>): Promise<Result<AnswerOf<Name>>> => {
     const answer: Answers[Name] = answers[name];
@@ -136,8 +136,12 @@ async function replay(
   );
 }
 
-async function observation(store: SqliteStore, observes: boolean): Promise<Result<Observation>> {
-  if (!observes) return ok(observationOf([], false, null));
+async function observation(
+  store: SqliteStore,
+  observes: boolean,
+  firstRun: boolean,
+): Promise<Result<Observation>> {
+  if (!observes) return ok({ ...observationOf([], false, null), firstRun });
   const [events, oldest] = await Promise.all([
     store.query({
       kinds: ['would_evict', 'floor_threatened', 'driver_eviction', 'guards_changed'],
@@ -147,5 +151,6 @@ async function observation(store: SqliteStore, observes: boolean): Promise<Resul
   ]);
   if (!events.ok) return events;
   const first = oldest.ok ? oldest.value[0] : undefined;
-  return ok(observationOf(events.value, true, first === undefined ? null : Date.parse(first.at)));
+  const sinceMs = first === undefined ? null : Date.parse(first.at);
+  return ok({ ...observationOf(events.value, true, sinceMs), firstRun });
 }

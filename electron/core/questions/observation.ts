@@ -12,7 +12,7 @@ export function observationOf(
   events: readonly LandlordEvent[],
   observes: boolean,
   recordedSinceMs: number | null,
-): Observation {
+): Omit<Observation, 'firstRun'> {
   if (!observes) return { sinceMs: null, stalls: 0, models: [] };
   const changed = events.findLast((event) => event.kind === 'guards_changed');
   const sinceMs = changed === undefined ? recordedSinceMs : Date.parse(changed.at);

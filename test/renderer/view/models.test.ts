@@ -41,7 +41,8 @@ describe('models: one button by state', () => {
   });
 
   it('tells a measured size from a predicted one, and from none', () => {
-    expect(rowOf({ measuredBytes: 10.6e9, predictedBytes: 10e9 }).facts[0]).toBe('10.6 GB');
+    expect(rowOf({ measuredBytes: 10.6e9, predictedBytes: 10e9 }).facts[0]).toBe('10.6 GB, predicted 10 GB');
+    expect(rowOf({ measuredBytes: 10.6e9, predictedBytes: 10.6e9 }).facts[0]).toBe('10.6 GB');
     expect(rowOf({ measuredBytes: null, predictedBytes: 10e9 }).facts[0]).toBe('10 GB predicted');
     expect(rowOf({ status: 'loading', measuredBytes: 3e9, predictedBytes: 10e9 }).facts[0]).toBe(
       '10 GB predicted',
@@ -124,5 +125,30 @@ describe('models: colours', () => {
     const later = toneOf({ ...fine, models: fine.models.map((model) => ({ ...model, busy: true })) });
     for (const model of fine.models) expect(later(model.id)).toBe(earlier(model.id));
     expect(earlier('who/knows')).toBe('m0');
+  });
+});
+
+describe('models: how long each stays, and why it left', () => {
+  it('stays until needed where it is guarded and no idle rule would move it', () => {
+    const idle = { status: 'loaded', busy: false, leavesAt: null, pinned: false } as const;
+    expect(rowOf({ ...idle, guarded: 'on' }).stays).toBe(true);
+    expect(rowOf({ ...idle, guarded: 'observe' }).stays).toBe(false);
+    expect(rowOf({ ...idle, guarded: 'on', pinned: true }).stays).toBe(false);
+    expect(rowOf({ ...idle, guarded: 'on', busy: true }).stays).toBe(false);
+    const leaving = rowOf({ ...idle, guarded: 'on', leavesAt: '2026-03-04T09:02:00.000Z' });
+    expect([leaving.stays, leaving.leavesAtMs]).toEqual([false, Date.parse('2026-03-04T09:02:00.000Z')]);
+  });
+
+  it('says why it was unloaded the last time, while it is away', () => {
+    const lastEviction = {
+      at: '2026-03-04T08:00:00.000Z',
+      reason: 'The floor was broken.',
+      freedBytes: 6.2e9,
+    };
+    expect(rowOf({ status: 'unloaded', lastEviction }).evicted).toEqual({
+      at: lastEviction.at,
+      reason: 'The floor was broken. 6.2 GB came back.',
+    });
+    expect(rowOf({ status: 'loaded', lastEviction }).evicted).toBeNull();
   });
 });
