@@ -41,8 +41,9 @@ export function createAdmission(context: CommandContext, stopping: AbortSignal):
     if (view === null) return fail('unknown_model', `${modelId} is no longer listed by its backend.`);
     const done = await unlessLeft(loadModel(context, view, false, stopping, { makeRoom }), signal);
     if (done.ok) return ok('ready');
-    // Without a device to book on there is nothing to admit to: the backend goes on as it would without us.
-    return done.error.code === 'unknown_device' ? ok('unsure') : done;
+    // Without a device to book on, or a load to ask for, there is nothing to admit to: the backend goes on as it would without us.
+    const isUnsure = done.error.code === 'unknown_device' || done.error.code === 'not_supported';
+    return isUnsure ? ok('unsure') : done;
   };
   return {
     admit(modelId, signal, makeRoom) {

@@ -7,14 +7,15 @@
  */
 export type Work = 'generate' | 'compute' | 'other';
 
-/** Paths after `/v1`, and llama-server's own without it (its tools/server/README). */
+/** Paths after `/v1` or `/api/v1`, llama-server's own without it (its tools/server/README), Ollama's and LM Studio's own. */
 const GENERATES =
-  /^\/(chat\/completions|completions?|responses|messages|infill|audio\/(transcriptions|translations|speech)|images\/(generations|edits|variations)|api\/(chat|generate))$/;
-const COMPUTES = /^\/(embeddings?|re-?rank(ing)?|messages\/count_tokens|tokenize|detokenize|apply-template)$/;
+  /^\/(chat\/completions|completions?|responses|messages|infill|audio\/(transcriptions|translations|speech)|images\/(generations|edits|variations)|api\/(v\d+\/)?chat|api\/generate)$/;
+const COMPUTES =
+  /^\/(embeddings?|re-?rank(ing)?|messages\/count_tokens|tokenize|detokenize|apply-template|api\/(embed|embeddings))$/;
 
 export function workOf(method: string, path: string): Work {
   if (method !== 'POST') return 'other';
-  const bare = barePath(path).replace(/^\/v\d+(?=\/)/, '');
+  const bare = barePath(path).replace(/^\/(?:api\/)?v\d+(?=\/(?!chat$))/, '');
   if (GENERATES.test(bare)) return 'generate';
   return COMPUTES.test(bare) ? 'compute' : 'other';
 }

@@ -91,6 +91,8 @@ async function loadOnce(
     const asked = await backend.load(view.observed.name, signal);
     if (!asked.ok) {
       release(context, view.id);
+      // One that can't be asked for has not failed: its server loads with a request.
+      if (asked.error.code === 'not_supported') return asked;
       context.journal.tell({
         kind: 'load_failed',
         model: view.id,

@@ -16,6 +16,12 @@ describe('what a path asks', () => {
       '/v1/audio/speech',
       '/v1/chat/completions?x=1',
       '/v1/messages/',
+      // Ollama's, LM Studio's and Lemonade's own.
+      '/api/chat',
+      '/api/generate',
+      '/api/v0/chat/completions',
+      '/api/v1/chat',
+      '/api/v1/chat/completions',
     ])
       expect(workOf('POST', path), path).toBe('generate');
     for (const path of [
@@ -24,11 +30,15 @@ describe('what a path asks', () => {
       '/reranking',
       '/v1/messages/count_tokens',
       '/tokenize',
+      '/api/embed',
+      '/api/embeddings',
+      '/api/v0/embeddings',
     ])
       expect(workOf('POST', path), path).toBe('compute');
     for (const path of ['/v1/models', '/props', '/slots', '/v1/chat/completions'])
       expect(workOf('GET', path)).toBe('other');
-    expect(workOf('POST', '/models/load')).toBe('other');
+    for (const path of ['/models/load', '/api/show', '/api/v1/models/load', '/api/v1/load', '/api/pull'])
+      expect(workOf('POST', path), path).toBe('other');
   });
 
   it('has Anthropic’s errors on its paths alone', () => {
