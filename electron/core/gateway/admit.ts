@@ -57,7 +57,7 @@ interface Denied {
 
 /** null: it may go on. */
 async function tryOnce(
-  { turnover, admission }: GatewayParts,
+  { turnover, admission, context }: GatewayParts,
   exchange: Exchange,
   view: ModelView,
   asker: Asker,
@@ -71,6 +71,9 @@ async function tryOnce(
     const result = fail('local_backend_busy', `${why}, whose turns make way for it.`);
     return { code: 'local_backend_busy', why, result, passes: 'by_itself' };
   }
+  // One that is there needs no more room, however full it is beside it.
+  const status = context.loop.models.get(view.id)?.status;
+  if (status === 'loaded' || status === 'sleeping') return null;
   const holding = turnover.holding(view, waitsSinceMs, asker.conduct.class);
   if (holding !== null && waits) {
     const why = `${view.id} needs the memory of ${holding.modelId}, which has just been loaded and is in use`;

@@ -9,10 +9,23 @@ export function fallbackModel(setting: FallbackSetting, model: string | null): s
   return bare;
 }
 
+/** URLs are those of the settings: few, and taken apart once. */
+const parts = new Map<string, { readonly origin: string; readonly base: string }>();
+const MOST_PARTS = 64;
+
+function partsOf(url: string): { readonly origin: string; readonly base: string } {
+  const known = parts.get(url);
+  if (known !== undefined) return known;
+  const { origin, pathname } = new URL(url);
+  const made = { origin, base: pathname.replace(/\/+$/, '') };
+  if (parts.size >= MOST_PARTS) parts.clear();
+  parts.set(url, made);
+  return made;
+}
+
 /** The path at an upstream whose URL may end in `/v1` already. */
 export function upstreamPath(url: string, path: string): { readonly origin: string; readonly path: string } {
-  const { origin, pathname } = new URL(url);
-  const base = pathname.replace(/\/+$/, '');
+  const { origin, base } = partsOf(url);
   const rest = /\/v\d+$/.test(base) && path.startsWith('/v1/') ? path.slice('/v1'.length) : path;
   return { origin, path: `${base}${rest}` };
 }

@@ -17,6 +17,7 @@ import { InFlight } from './in-flight.ts';
 import { LaneLines } from './lane-line.ts';
 import { modelDetail, modelList } from './model-list.ts';
 import { sendRefusal } from './refusals.ts';
+import { KnownRoutes } from './route.ts';
 import { serve } from './serve.ts';
 import { Turnover, type TurnoverPace } from './turnover.ts';
 
@@ -47,6 +48,7 @@ export interface GatewayParts {
   readonly lines: LaneLines;
   readonly turnover: Turnover;
   readonly flights: InFlight;
+  readonly routes: KnownRoutes;
   dispatcher(): Promise<Dispatcher>;
   readonly keepAliveMs: { readonly first: number; readonly every: number };
   readonly tell: (event: NewEvent) => void;
@@ -118,6 +120,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     lines: new LaneLines(() => options.gate.world.monotonicMs()),
     turnover: new Turnover(context, options.pace?.turnover),
     flights,
+    routes: new KnownRoutes(),
     dispatcher() {
       dispatcher ??= makeDispatcher();
       return dispatcher;

@@ -60,6 +60,33 @@ export function resolveRoute(
   });
 }
 
+/** More names than any client uses; they come from requests. */
+const MOST_NAMES = 256;
+
+/** What each name means, found once for as long as models and backends stay the same. */
+export class KnownRoutes {
+  #views: readonly ModelView[] | null = null;
+  #backends: readonly BackendSetting[] | null = null;
+  readonly #routes = new Map<string | null, Result<Route>>();
+
+  /** As resolveRoute, for lists that are another array whenever they are another list. */
+  resolve(
+    wanted: string | null,
+    views: readonly ModelView[],
+    backends: readonly BackendSetting[],
+  ): Result<Route> {
+    if (views !== this.#views || backends !== this.#backends || this.#routes.size >= MOST_NAMES)
+      this.#routes.clear();
+    this.#views = views;
+    this.#backends = backends;
+    const known = this.#routes.get(wanted);
+    if (known !== undefined) return known;
+    const route = resolveRoute(wanted, views, backends);
+    this.#routes.set(wanted, route);
+    return route;
+  }
+}
+
 function plainName(wanted: string, setting: BackendSetting): string | null {
   return wanted.startsWith(`${setting.name}/`) ? wanted.slice(setting.name.length + 1) : null;
 }

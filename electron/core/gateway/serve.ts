@@ -7,7 +7,7 @@ import type { GatewayParts } from './gateway.ts';
 import { type Asker, modelOf, type Outcome } from './outcome.ts';
 import { type GatewayRefusal, refusalFor, refuseBody, sendRefusal } from './refusals.ts';
 import { readHead } from './request-head.ts';
-import { frontRoute, type Route, resolveRoute } from './route.ts';
+import { frontRoute, type Route } from './route.ts';
 import { Seat } from './seat.ts';
 import { sendElsewhere } from './send-elsewhere.ts';
 import { sendLocally } from './send-locally.ts';
@@ -54,11 +54,7 @@ export async function serve(parts: GatewayParts, exchange: Exchange): Promise<vo
   const wanted = exchange.head?.model?.value ?? null;
   const route: Result<Route> =
     front === null
-      ? resolveRoute(
-          wanted,
-          loop.models.views(),
-          fleet.list().map(({ setting }) => setting),
-        )
+      ? parts.routes.resolve(wanted, loop.models.views(), fleet.settings())
       : { ok: true, value: frontRoute(wanted, loop.models.views(), front, front.url ?? '') };
   if (!route.ok) {
     sendRefusal(response, refusalFor(route.error), exchange.dialect, {});

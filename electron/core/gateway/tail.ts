@@ -37,12 +37,26 @@ export interface Usage {
  */
 export function usageOf(tail: string): Usage {
   return {
-    promptTokens: lastFigure(tail, /"(?:prompt_tokens|input_tokens|prompt_n)"\s*:\s*(\d+)/g),
-    generatedTokens: lastFigure(tail, /"(?:completion_tokens|output_tokens|predicted_n)"\s*:\s*(\d+)/g),
+    promptTokens: lastFigure(tail, ['"prompt_tokens"', '"input_tokens"', '"prompt_n"']),
+    generatedTokens: lastFigure(tail, ['"completion_tokens"', '"output_tokens"', '"predicted_n"']),
   };
 }
 
-function lastFigure(text: string, pattern: RegExp): number | null {
-  const value = Number([...text.matchAll(pattern)].at(-1)?.[1] ?? Number.NaN);
-  return Number.isSafeInteger(value) ? value : null;
+const FIGURE = /\s*:\s*(\d+)/y;
+
+/** Of all places that carry one of these names with a number behind it, the last. */
+function lastFigure(text: string, names: readonly string[]): number | null {
+  let lastAt = -1;
+  let last: number | null = null;
+  for (const name of names) {
+    for (let at = text.lastIndexOf(name); at > lastAt; at = at === 0 ? -1 : text.lastIndexOf(name, at - 1)) {
+      FIGURE.lastIndex = at + name.length;
+      const value = Number(FIGURE.exec(text)?.[1] ?? Number.NaN);
+      if (!Number.isSafeInteger(value)) continue;
+      lastAt = at;
+      last = value;
+      break;
+    }
+  }
+  return last;
 }

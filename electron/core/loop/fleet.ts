@@ -18,6 +18,7 @@ export class Fleet {
   readonly #make: BackendFactory;
   readonly #onChange: (change: BackendChange) => void;
   #unsupported: readonly BackendSetting[] = [];
+  #settings: readonly BackendSetting[] = [];
 
   constructor(make: BackendFactory, onChange: (change: BackendChange) => void) {
     this.#make = make;
@@ -51,6 +52,7 @@ export class Fleet {
       backend.start(this.#onChange);
     }
     this.#unsupported = unsupported;
+    this.#settings = [...this.#members.values()].map(({ setting }) => setting);
     await Promise.all(stopping);
   }
 
@@ -60,6 +62,11 @@ export class Fleet {
 
   setting(name: string): BackendSetting | null {
     return this.#members.get(name)?.setting ?? null;
+  }
+
+  /** Those of `list()`, without asking each backend what it sees: the same array until they change. */
+  settings(): readonly BackendSetting[] {
+    return this.#settings;
   }
 
   list(): readonly { readonly setting: BackendSetting; readonly snapshot: BackendSnapshot }[] {
@@ -76,6 +83,7 @@ export class Fleet {
   async stop(): Promise<void> {
     const members = [...this.#members.values()];
     this.#members.clear();
+    this.#settings = [];
     await Promise.all(members.map(({ backend }) => backend.stop()));
   }
 }

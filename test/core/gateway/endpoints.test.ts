@@ -82,6 +82,9 @@ describe('the tokens of an answer', () => {
       promptTokens: 3,
       generatedTokens: 9,
     });
+    expect(
+      usageOf('"usage":{"prompt_tokens":3},"timings":{"prompt_n":1},"prompt_tokens":null').promptTokens,
+    ).toBe(1);
     expect(usageOf('"timings":{"prompt_n":1,"predicted_n":2,"predicted_ms":1.5}').generatedTokens).toBe(2);
     expect(usageOf('nothing')).toEqual({ promptTokens: null, generatedTokens: null });
   });

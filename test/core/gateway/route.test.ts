@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { InFlight } from '../../../electron/core/gateway/in-flight.ts';
-import { frontRoute, resolveRoute } from '../../../electron/core/gateway/route.ts';
+import { frontRoute, KnownRoutes, resolveRoute } from '../../../electron/core/gateway/route.ts';
 import { guardModel } from '../../../electron/core/loop/world.ts';
 import { backendSetting } from '../../support/backend-setting.ts';
 import { modelView } from '../../support/model-view.ts';
@@ -40,6 +40,26 @@ describe('where a request goes', () => {
     expect(frontRoute('qwen', VIEWS, A, 'u').view?.id).toBe('a/qwen');
     expect(frontRoute('nobody', VIEWS, A, 'u').view).toBeNull();
     expect(frontRoute('b/both', VIEWS, A, 'u').sentName).toBeNull();
+  });
+});
+
+describe('routes that are kept', () => {
+  it('are those found before, until models or backends are others', () => {
+    const routes = new KnownRoutes();
+    const backends = [A, B];
+    const first = routes.resolve('qwen', VIEWS, backends);
+    expect(routes.resolve('qwen', VIEWS, backends)).toBe(first);
+    expect(routes.resolve('qwen', [], backends).ok).toBe(false);
+    expect(routes.resolve('qwen', VIEWS, backends).ok).toBe(true);
+    expect(routes.resolve('qwen', VIEWS, [B]).ok).toBe(false);
+  });
+
+  it('are not kept for more names than clients use', () => {
+    const routes = new KnownRoutes();
+    const backends = [A, B];
+    const first = routes.resolve('qwen', VIEWS, backends);
+    for (let index = 0; index < 300; index += 1) routes.resolve(`${index}`, VIEWS, backends);
+    expect(routes.resolve('qwen', VIEWS, backends)).not.toBe(first);
   });
 });
 
