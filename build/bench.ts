@@ -1,6 +1,6 @@
 /**
- * `npm run bench [-- --only NAME] [--json] [--short]`: what our own mechanisms cost, beside what one would use
- * instead, measured alternately in one run so that a busy machine slows both alike. `--short` only shows
+ * `npm run bench [-- --only NAME] [--json] [--short] [--minutes N]`: what our own mechanisms cost, beside
+ * what one would use instead, measured alternately in one run so that a busy machine slows both alike. `--short` only shows
  * that each part still works: too few rounds to believe its figures.
  */
 import { cpus, release, totalmem } from 'node:os';
@@ -10,7 +10,7 @@ import { type BenchReport, reportText } from './bench/report.ts';
 interface Part {
   readonly name: string;
   readonly about: string;
-  readonly load: () => Promise<(short: boolean) => Promise<BenchReport>>;
+  readonly load: () => Promise<(short: boolean, minutes: number | null) => Promise<BenchReport>>;
 }
 
 const PARTS: readonly Part[] = [
@@ -28,6 +28,11 @@ const PARTS: readonly Part[] = [
     name: 'gateway',
     about: 'a request through the gateway, beside other ways to the same llama-server',
     load: async () => (await import('./bench/gateway.ts')).benchGateway,
+  },
+  {
+    name: 'showdown',
+    about: 'two sessions, a cron job and a batch indexer at one router through the gateway, for `--minutes`',
+    load: async () => (await import('./bench/showdown.ts')).benchShowdown,
   },
   {
     name: 'ledger',
@@ -51,16 +56,19 @@ const { values } = parseArgs({
     only: { type: 'string', multiple: true },
     json: { type: 'boolean' },
     short: { type: 'boolean' },
+    minutes: { type: 'string' },
   },
   strict: true,
 });
+const minutes = Number(values.minutes ?? 0);
 const wanted = values.only ?? PARTS.map((part) => part.name);
 const unknown = wanted.find((name) => !PARTS.some((part) => part.name === name));
 if (unknown === undefined) {
   const reports: BenchReport[] = [];
   for (const part of PARTS.filter(({ name }) => wanted.includes(name))) {
     if (values.json !== true) process.stdout.write(`${part.name}: ${part.about}\n`);
-    const report = await (await part.load())(values.short === true);
+    const report = await (await part.load())(values.short === true, minutes > 0 ? minutes : null);
+    if (report.failed === true) process.exitCode = 1;
     reports.push(report);
     if (values.json !== true) process.stdout.write(`${reportText(report)}\n`);
   }
