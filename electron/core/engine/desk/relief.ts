@@ -1,0 +1,107 @@
+import { formatBytes } from '../../../../shared/format.ts';
+import type { Agent, DeskModel } from './agent.ts';
+import type { DeskWorld } from './desk-world.ts';
+import type { Seats } from './seats.ts';
+import { modelName, type Shelf } from './shelf.ts';
+
+export interface ReliefOptions {
+  readonly world: DeskWorld;
+  readonly seats: Seats;
+  readonly shelf: Shelf;
+  readonly isUsed: (agent: Agent) => boolean;
+  /** Where its state is has changed. */
+  readonly moved: (agent: Agent) => void;
+}
+
+/**
+ * Gives device memory back for others: idle contexts first, which costs milliseconds, then the weights
+ * of models none of whose agents is at work. What an agent needs comes back when it next asks.
+ */
+export class Relief {
+  readonly #options: ReliefOptions;
+  readonly #under = new Map<string, { readonly bytes: number; readonly done: Promise<number> }>();
+
+  constructor(options: ReliefOptions) {
+    this.#options = options;
+  }
+
+  /** Bytes that are on their way back on a device. */
+  comingBytes(deviceId: string): number {
+    return this.#under.get(deviceId)?.bytes ?? 0;
+  }
+
+  /** What could be given back at once. */
+  idleBytes(deviceId: string): number {
+    const { seats, shelf } = this.#options;
+    const weights = this.#idleModels(deviceId).reduce((sum, model) => sum + shelf.bookedBytes(model), 0);
+    return seats.idleBytes(deviceId) + weights;
+  }
+
+  /** At least so many bytes, or all that is idle; resolves with what was given back. One at a time a device. */
+  give(deviceId: string, bytes: number, reason: string): Promise<number> {
+    const under = this.#under.get(deviceId);
+    if (under !== undefined) return under.done;
+    const expected = Math.min(bytes, this.idleBytes(deviceId));
+    if (expected <= 0) return Promise.resolve(0);
+    const done = this.#give(deviceId, bytes, reason).finally(() => this.#under.delete(deviceId));
+    this.#under.set(deviceId, { bytes: expected, done });
+    return done;
+  }
+
+  async #give(deviceId: string, bytes: number, reason: string): Promise<number> {
+    const { seats, world, moved } = this.#options;
+    let given = 0;
+    const contexts = this.#agents(deviceId)
+      .filter((agent) => agent.live !== null && !this.#options.isUsed(agent))
+      .sort((one, other) => one.lastUsedAtMs - other.lastUsedAtMs);
+    for (const agent of contexts) {
+      if (given >= bytes) return given;
+      const held = seats.bookedBytes(agent);
+      if (await seats.leave(agent, reason)) {
+        given += held;
+        moved(agent);
+      }
+    }
+    for (const model of this.#idleModels(deviceId)) {
+      if (given >= bytes) break;
+      given += await this.#unload(model, reason);
+    }
+    if (given > 0) await world.engineIdle();
+    return given;
+  }
+
+  async #unload(model: DeskModel, reason: string): Promise<number> {
+    const { shelf, world } = this.#options;
+    if ([...model.agents].some((agent) => this.#options.isUsed(agent) || agent.live !== null)) return 0;
+    const bytes = shelf.bookedBytes(model);
+    const unloaded = await shelf.unload(model);
+    if (!unloaded.ok) return 0;
+    const names = [...model.agents].map((agent) => agent.name).join(', ');
+    world.tell({
+      kind: 'evicted',
+      model: modelName(model),
+      backend: 'embedded',
+      deviceId: model.deviceId,
+      reason: `The weights that ${names} ${model.agents.size === 1 ? 'uses' : 'use'} left the device (${formatBytes(bytes)}): ${reason}. They are loaded again with the next request.`,
+      numbers: { freedBytes: bytes },
+    });
+    return bytes;
+  }
+
+  #agents(deviceId: string): readonly Agent[] {
+    return this.#options.shelf
+      .list()
+      .filter((model) => model.deviceId === deviceId)
+      .flatMap((model) => [...model.agents]);
+  }
+
+  #idleModels(deviceId: string): readonly DeskModel[] {
+    const lastUse = (model: DeskModel): number =>
+      Math.max(0, ...[...model.agents].map((agent) => agent.lastUsedAtMs));
+    return this.#options.shelf
+      .list()
+      .filter((model) => model.deviceId === deviceId && model.loaded !== null)
+      .filter((model) => ![...model.agents].some((agent) => this.#options.isUsed(agent)))
+      .sort((one, other) => lastUse(one) - lastUse(other));
+  }
+}

@@ -1,0 +1,180 @@
+import { basename } from 'node:path';
+import { fail, ok, type Result } from '../../../../shared/errors.ts';
+import { formatBytes } from '../../../../shared/format.ts';
+import type { MemoryUse } from '../engine-host.ts';
+import { type DeskModel, engineLineId, weightsLineId } from './agent.ts';
+import { bookLines, refusal, refused, type WantedLine, type Yielding } from './booking.ts';
+import type { DeskResult } from './desk-api.ts';
+import type { DeskWorld } from './desk-world.ts';
+import { Lock } from './lock.ts';
+
+const NEVER = new AbortController().signal;
+
+/**
+ * The weights agents use: booked, then loaded, once a file (rule 1). Each failure takes back what was
+ * done before it.
+ */
+export class Shelf {
+  readonly #world: DeskWorld;
+  readonly #yielding: Yielding;
+  readonly #models = new Map<string, DeskModel>();
+  readonly #locks = new Map<string, Lock>();
+
+  constructor(world: DeskWorld, yielding: Yielding) {
+    this.#world = world;
+    this.#yielding = yielding;
+  }
+
+  /** The one that is known under this key, or this one from now on. */
+  put(model: DeskModel): DeskModel {
+    const known = this.#models.get(model.key);
+    if (known !== undefined) return known;
+    this.#models.set(model.key, model);
+    return model;
+  }
+
+  list(): readonly DeskModel[] {
+    return [...this.#models.values()];
+  }
+
+  /** Forgets one that no agent uses. */
+  drop(model: DeskModel): void {
+    if (model.agents.size > 0 || this.#models.get(model.key) !== model) return;
+    this.#models.delete(model.key);
+    this.#locks.delete(model.key);
+  }
+
+  /**
+   * Booked and loaded when this resolves; at once where it is. `contextBytes`: what its agent's context
+   * will take, which must fit beside it once idle ones have left. `asked`: see `bookLines`.
+   */
+  load(model: DeskModel, name: string, contextBytes: number, asked = true): Promise<DeskResult<void>> {
+    return this.#lock(model).run(async () => {
+      const { ledger, host } = this.#world;
+      if (model.loaded !== null) return { ok: true, value: undefined };
+      const { asleep, draining, isBig } = this.#world.policy();
+      if (draining)
+        return refused(
+          'draining',
+          `Everything is being drained, so ${name} has to wait; ask again when that has ended.`,
+        );
+      if (asleep && isBig(model.path, model.weightsBytes + contextBytes))
+        return refused(
+          'big_models_asleep',
+          `Big models are asleep, so ${basename(model.path)} was not loaded. \`landlord wake\` ends that.`,
+        );
+      const lines: WantedLine[] = [
+        { id: weightsLineId(model), name: `${basename(model.path)} (weights)`, bytes: model.weightsBytes },
+      ];
+      const engineLine = engineLineId(model.deviceId);
+      if (ledger.booking(engineLine) === null)
+        lines.push({ id: engineLine, name: 'the embedded engine', bytes: model.overheadBytes });
+      const booked = await bookLines(
+        this.#world,
+        this.#yielding,
+        {
+          name,
+          deviceId: model.deviceId,
+          lines,
+          laterBytes: contextBytes,
+        },
+        asked,
+      );
+      if (!booked.ok) return booked;
+      const loaded = await host.loadModel({ path: model.path, gpuLayers: model.gpuLayers }, NEVER);
+      if (!loaded.ok) {
+        ledger.release(weightsLineId(model));
+        this.#settleEngine(model.deviceId);
+        this.#world.tell({
+          kind: 'load_failed',
+          model: modelName(model),
+          backend: 'embedded',
+          deviceId: model.deviceId,
+          reason: `${basename(model.path)} could not be loaded for ${name}: ${loaded.error.message}`,
+          numbers: loaded.error.numbers ?? {},
+        });
+        return refusal(loaded.error);
+      }
+      model.loaded = loaded.value;
+      const nowMs = this.#world.clock.monotonicMs();
+      ledger.commit(weightsLineId(model), await this.#heldHere(model.deviceId, loaded.value), nowMs);
+      if (ledger.booking(engineLine)?.state === 'loading') ledger.commit(engineLine, null, nowMs);
+      this.#world.tell({
+        kind: 'loaded',
+        model: modelName(model),
+        backend: 'embedded',
+        deviceId: model.deviceId,
+        reason: `${basename(model.path)} is loaded for ${name}: ${formatBytes(this.bookedBytes(model))} of weights are booked, once for all agents that use it.`,
+        numbers: { weightsBytes: this.bookedBytes(model) },
+      });
+      this.#world.changed();
+      return { ok: true, value: undefined };
+    });
+  }
+
+  /** Given back when this resolves. Its contexts have left before. */
+  async unload(model: DeskModel): Promise<Result<void>> {
+    return await this.#lock(model).run(async () => {
+      const { loaded } = model;
+      if (loaded === null) return ok(undefined);
+      model.loaded = null;
+      const released = await this.#world.host.releaseModel(loaded.modelId);
+      this.#gone(model);
+      return released.ok || released.error.code === 'engine_ended'
+        ? ok(undefined)
+        : fail(released.error.code, released.error.message);
+    });
+  }
+
+  /** The engine that held it has ended, or another user unloaded it. */
+  lose(model: DeskModel): void {
+    model.loaded = null;
+    this.#gone(model);
+  }
+
+  bookedBytes(model: DeskModel): number {
+    const line = this.#world.ledger.booking(weightsLineId(model));
+    if (line === null) return 0;
+    return line.state === 'committed'
+      ? (line.measuredBytes ?? line.predictedBytes ?? 0)
+      : (line.predictedBytes ?? 0);
+  }
+
+  #gone(model: DeskModel): void {
+    this.#world.ledger.release(weightsLineId(model));
+    this.#settleEngine(model.deviceId);
+    this.#world.changed();
+  }
+
+  /** With the last weights the engine's own line goes. */
+  #settleEngine(deviceId: string): void {
+    const { ledger } = this.#world;
+    const used = ledger.bookedOn(deviceId).some((line) => line.id.startsWith('agent-weights:'));
+    if (!used) ledger.release(engineLineId(deviceId));
+  }
+
+  async #heldHere(deviceId: string, use: MemoryUse): Promise<number | null> {
+    const device = await this.#world.device();
+    return heldBytes(use, device.ok && device.value.id === deviceId ? device.value.unified : false);
+  }
+
+  #lock(model: DeskModel): Lock {
+    const known = this.#locks.get(model.key);
+    if (known !== undefined) return known;
+    const lock = new Lock();
+    this.#locks.set(model.key, lock);
+    return lock;
+  }
+}
+
+/** What of the engine's figures counts on a device; null: it does not tell. */
+export function heldBytes(use: MemoryUse, unified: boolean): number | null {
+  if (!unified) return use.deviceBytes;
+  if (use.deviceBytes === null && use.hostBytes === null) return null;
+  return (use.deviceBytes ?? 0) + (use.hostBytes ?? 0);
+}
+
+/** `embedded/` and the file's name without its ending. */
+export function modelName(model: Pick<DeskModel, 'path'>): string {
+  return `embedded/${basename(model.path).replace(/\.gguf$/i, '')}`;
+}

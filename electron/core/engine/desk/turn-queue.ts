@@ -1,0 +1,26 @@
+/** A DECODE that waits for its next turn. */
+export interface WaitingTurn {
+  readonly agent: string;
+  readonly class: 'interactive' | 'batch';
+  /** Monotonic ms of its arrival. */
+  readonly arrivedAtMs: number;
+  /** Monotonic ms of the end of its last turn; null: it had none. */
+  readonly lastTurnAtMs: number | null;
+}
+
+/** A batch turn that has waited for so long goes as an interactive one: it is served late, but served. */
+const AGEING_MS = 10_000;
+
+/**
+ * Whose turn it is: interactive before batch, an aged batch turn counting as interactive; within a class
+ * whoever has waited longest since it came or last had its turn. Pure.
+ */
+export function inOrder<T extends WaitingTurn>(waiting: readonly T[], nowMs: number): readonly T[] {
+  const since = (turn: T): number => turn.lastTurnAtMs ?? turn.arrivedAtMs;
+  const rank = (turn: T): number =>
+    turn.class === 'interactive' || nowMs - since(turn) >= AGEING_MS ? 0 : 1;
+  return [...waiting].sort(
+    (one, other) =>
+      rank(one) - rank(other) || since(one) - since(other) || one.arrivedAtMs - other.arrivedAtMs,
+  );
+}

@@ -1,0 +1,259 @@
+import { fail, messageOf } from '../../../../shared/errors.ts';
+import type { Agent } from './agent.ts';
+import { type refusal, refused } from './booking.ts';
+import type { DecodeAnswer, DeskRefusal, DeskResult } from './desk-api.ts';
+import type { DeskWorld } from './desk-world.ts';
+import { answerOf, type Job, newJob, portionOf, takeIn } from './job.ts';
+import type { Seats } from './seats.ts';
+import type { Shelf } from './shelf.ts';
+import { inOrder } from './turn-queue.ts';
+
+export interface TurnLimits {
+  /** Generated in one turn while others wait. */
+  readonly tokens: number;
+  /** Read of a prompt in one turn while others wait: a multiple of every batch size. */
+  readonly promptTokens: number;
+  /** Turns under way at once, where the ledger has room for their contexts. */
+  readonly atOnce: number;
+}
+
+export interface TurnsOptions {
+  readonly world: DeskWorld;
+  readonly seats: Seats;
+  readonly shelf: Shelf;
+  readonly limits: TurnLimits;
+  /** Its conversation has grown, and is to be kept. */
+  readonly said: (agent: Agent) => void;
+}
+
+/** Who decodes now, and who next. An agent's own requests go one after the other. */
+export class Turns {
+  readonly #options: TurnsOptions;
+  readonly #jobs = new Set<Job>();
+  readonly #readingAhead = new Set<string>();
+  #running = 0;
+  #turnsOver = 0;
+
+  constructor(options: TurnsOptions) {
+    this.#options = options;
+  }
+
+  decode(
+    agent: Agent,
+    text: string,
+    maxTokens: number,
+    signal: AbortSignal,
+  ): Promise<DeskResult<DecodeAnswer>> {
+    if (signal.aborted) return Promise.resolve(cancelled(agent.name));
+    const { promise, resolve } = Promise.withResolvers<DeskResult<DecodeAnswer>>();
+    const job = newJob(agent, text, maxTokens, this.#nowMs(), resolve);
+    const leave = (): void => this.#cancel(job);
+    signal.addEventListener('abort', leave, { once: true });
+    void promise.then(() => signal.removeEventListener('abort', leave));
+    this.#jobs.add(job);
+    if (!agent.busy) agent.stateSinceMs = job.arrivedAtMs;
+    this.#pump();
+    this.#options.world.changed();
+    return promise;
+  }
+
+  /** Its place in the queue, from 0; Infinity: it waits for nothing. */
+  placeOf(agent: Agent): number {
+    const place = this.#waiting().findIndex((job) => job.who === agent);
+    return place < 0 ? Number.POSITIVE_INFINITY : place;
+  }
+
+  isUsed(agent: Agent): boolean {
+    return [...this.#jobs].some((job) => job.who === agent);
+  }
+
+  /** Cancels all that an agent has asked; resolves when nothing of it runs. */
+  async cancel(agent: Agent): Promise<void> {
+    const mine = [...this.#jobs].filter((job) => job.who === agent);
+    const over = mine.map((job) => job.over.promise);
+    for (const job of mine) this.#cancel(job);
+    await Promise.all(over);
+  }
+
+  #cancel(job: Job): void {
+    job.gone.abort();
+    if (!job.running) this.#end(job, cancelled(job.agent));
+  }
+
+  #end(job: Job, result: DeskResult<DecodeAnswer>): void {
+    if (!this.#jobs.delete(job)) return;
+    job.answer(result);
+    job.over.resolve();
+    this.#options.world.changed();
+  }
+
+  #nowMs(): number {
+    return this.#options.world.clock.monotonicMs();
+  }
+
+  /** The first request of each agent that has no turn now, in order. */
+  #waiting(): readonly Job[] {
+    const seen = new Set<Agent>();
+    const first = [...this.#jobs].filter((job) => {
+      if (seen.has(job.who)) return false;
+      seen.add(job.who);
+      return !job.running && !job.blocked && !job.who.busy;
+    });
+    return inOrder(first, this.#nowMs());
+  }
+
+  #pump(): void {
+    while (this.#running < this.#options.limits.atOnce) {
+      const [next] = this.#waiting();
+      if (next === undefined) return;
+      this.#running += 1;
+      next.running = true;
+      next.who.busy = true;
+      next.who.stateSinceMs = this.#nowMs();
+      void this.#turn(next);
+    }
+  }
+
+  /** Answers it when it is over; else it waits for its next turn. */
+  async #turn(job: Job): Promise<void> {
+    const startedAtMs = this.#nowMs();
+    let end: DeskRefusal | 'again' | 'blocked' | null;
+    try {
+      end = await this.#step(job);
+    } catch (thrown) {
+      end = {
+        error: fail('internal', `The turn of ${job.agent} failed: ${messageOf(thrown)}.`).error,
+        denial: null,
+      };
+    }
+    const nowMs = this.#nowMs();
+    job.elapsedMs += nowMs - startedAtMs;
+    if (end !== 'blocked') job.lastTurnAtMs = nowMs;
+    job.running = false;
+    job.who.busy = false;
+    job.who.lastUsedAtMs = nowMs;
+    job.who.stateSinceMs = nowMs;
+    this.#running -= 1;
+    job.blocked = end === 'blocked' && this.#running > 0;
+    // What a turn that ends leaves free may be what another waits for.
+    if (end !== 'blocked') this.#turnsOver += 1;
+    if (end !== 'blocked') for (const other of this.#jobs) other.blocked = false;
+    if (end !== 'again' && end !== 'blocked')
+      this.#end(job, end === null ? { ok: true, value: answerOf(job) } : { ok: false, error: end });
+    else if (job.gone.signal.aborted) this.#end(job, cancelled(job.agent));
+    this.#pump();
+    this.#options.world.changed();
+  }
+
+  async #step(job: Job): Promise<DeskRefusal | 'again' | 'blocked' | null> {
+    const { seats, shelf, limits, said, world } = this.#options;
+    const { who } = job;
+    // Beside another turn nothing leaves for it but what is idle: where that is too little, it waits.
+    const turnsBefore = this.#turnsOver;
+    const stop = (why: DeskRefusal): DeskRefusal | 'blocked' => {
+      const othersHad = this.#running > 1 || this.#turnsOver > turnsBefore;
+      return othersHad && why.denial !== null ? 'blocked' : this.#undo(job, why);
+    };
+    const loaded = await shelf.load(who.model, who.name, who.contextBytes, this.#running === 1);
+    if (!loaded.ok) return stop(loaded.error);
+    const seat = await seats.seat(who, this.#running === 1);
+    if (!seat.ok) return stop(seat.error);
+    who.lastSwitchMs = seat.value.tookMs;
+    for (const name of seat.value.evicted) if (name !== who.name) job.evicted.add(name);
+    job.restored ||= seat.value.restored;
+    void this.#prepareNext();
+    const unread = await this.#readPrompt(job);
+    if (unread !== null) return this.#undo(job, unread);
+    for (;;) {
+      const others = this.#waiting().length > 0;
+      const portion = portionOf(job, others ? limits.promptTokens : null);
+      const left = Math.min(limits.tokens, job.maxTokens - job.generated);
+      const context = who.live;
+      if (context === null) return this.#undo(job, lost(who.name));
+      const decoded = await world.host.decode(
+        {
+          contextId: context.contextId,
+          tokens: portion.tokens,
+          maxTokens: portion.isLast ? left : 0,
+          ...(portion.tokens.length === 0 ? { untold: who.untold } : {}),
+        },
+        () => undefined,
+        job.gone.signal,
+      );
+      if (!decoded.ok) return this.#undo(job, { error: decoded.error, denial: null });
+      takeIn(job, portion, decoded.value);
+      job.stoppedBy = decoded.value.stopped;
+      if (decoded.value.stopped === 'cancelled') {
+        said(who);
+        return cancelled(who.name).error;
+      }
+      if (decoded.value.stopped !== 'limit' || (portion.isLast && job.generated >= job.maxTokens)) {
+        said(who);
+        return null;
+      }
+      world.changed();
+      if (this.#waiting().length > 0) return 'again';
+    }
+  }
+
+  /** null: its prompt is read, and fits. */
+  async #readPrompt(job: Job): Promise<DeskRefusal | null> {
+    const { who } = job;
+    const { loaded } = who.model;
+    if (job.prompt !== null) return null;
+    if (loaded === null) return lost(who.name);
+    job.before = { tokens: [...who.tokens], untold: who.untold };
+    const tokens = await this.#options.world.host.tokenize(loaded.modelId, job.text, false);
+    if (!tokens.ok) return { error: tokens.error, denial: null };
+    const isFirst = who.tokens.length === 0 && loaded.beginToken !== null;
+    const prompt =
+      isFirst && loaded.beginToken !== null ? [loaded.beginToken, ...tokens.value] : tokens.value;
+    if (prompt.length === 0 && who.tokens.length === 0)
+      return refused('bad_input', `${who.name} has no conversation yet, so there has to be a prompt.`).error;
+    const whole = who.tokens.length + prompt.length;
+    if (whole >= who.contextTokens)
+      return refused(
+        'context_full',
+        `The conversation of ${who.name} has ${who.tokens.length} tokens and this prompt ${prompt.length}; its context holds ${who.contextTokens}. UNREGISTER it and REGISTER it anew, with a larger context= if need be.`,
+        { heldTokens: who.tokens.length, promptTokens: prompt.length, contextTokens: who.contextTokens },
+      ).error;
+    job.prompt = prompt;
+    return null;
+  }
+
+  /** Where the engine has ended, the conversation is as it was before this request, which can be made again. */
+  #undo(job: Job, why: DeskRefusal): DeskRefusal {
+    const { who, before } = job;
+    if (why.error.code !== 'engine_ended') return why;
+    if (before !== null) {
+      who.tokens = [...before.tokens];
+      who.untold = before.untold;
+    }
+    const message = `${why.error.message} ${who.name} stays registered and its conversation is as it was before this request: send it again.`;
+    return { error: { ...why.error, message }, denial: null };
+  }
+
+  /** While one decodes, the next one's weights are read ahead, or its context made ready. */
+  async #prepareNext(): Promise<void> {
+    const [next] = this.#waiting();
+    if (next === undefined) return;
+    const { seats, world } = this.#options;
+    const { model } = next.who;
+    if (model.loaded !== null) {
+      await seats.prepare(next.who);
+      return;
+    }
+    if (this.#readingAhead.has(model.path)) return;
+    this.#readingAhead.add(model.path);
+    await world.host.readAhead(model.path, next.gone.signal);
+    this.#readingAhead.delete(model.path);
+  }
+}
+
+function cancelled(name: string): ReturnType<typeof refusal> {
+  return refused('cancelled', `The request of ${name} was cancelled; what was said until then is kept.`);
+}
+
+function lost(name: string): DeskRefusal {
+  return refused('engine_ended', `The engine that held the context of ${name} has ended.`).error;
+}
