@@ -2,7 +2,8 @@ import { homedir, uptime } from 'node:os';
 import { fail, type Result } from '../../shared/errors.ts';
 import type { LandlordEvent } from '../../shared/events.ts';
 import type { BackendSetting, Settings } from '../../shared/settings.ts';
-import { discoverBackends, USUAL_PORTS } from './backends/discovery.ts';
+import { backendDiscovery, USUAL_PORTS, withFound } from './backends/discovery/discovery.ts';
+import { serverPorts } from './backends/discovery/listening-servers.ts';
 import { makeBackend } from './backends/make-backend.ts';
 import type { Clock } from './clock.ts';
 import { ControlLoop } from './control-loop.ts';
@@ -174,11 +175,23 @@ export async function assemble(
     const backends = loop.settings.backends ?? found;
     await Promise.all([fleet.set(backends), gateway.front(backends)]);
   };
+  const discovery = backendDiscovery({
+    ports: options.discoverPorts ?? USUAL_PORTS,
+    clock,
+    // Where it was told where to look, it looks nowhere else.
+    ...(options.discoverPorts === undefined
+      ? {
+          processPorts: async () => {
+            const servers = await sampler.servers();
+            return servers.ok ? serverPorts(servers.value) : [];
+          },
+        }
+      : {}),
+  });
   const discover = async (): Promise<void> => {
     if (loop.settings.backends !== null) return;
-    const now = await discoverBackends(options.discoverPorts ?? USUAL_PORTS, new Set());
-    // One that went away stays watched, as down: it is most likely being restarted.
-    found = [...found, ...now.filter((setting) => !found.some((known) => known.url === setting.url))];
+    const now = await discovery.look();
+    found = withFound(found, now);
     await watchBackends();
   };
   const watchPids = (): void => {

@@ -78,6 +78,9 @@ process.on('message', (message: ToSampler) => {
     case 'facts':
       say({ type: 'answer', id: message.id, facts: reader.facts(message.pids) });
       break;
+    case 'servers':
+      say({ type: 'answer', id: message.id, facts: reader.servers() });
+      break;
     case 'find':
       say({ type: 'answer', id: message.id, facts: reader.find(message.query) });
       break;

@@ -23,7 +23,8 @@ export type ToSampler =
   /** The machine has resumed: devices may have come, gone or moved. */
   | { readonly type: 'look again' }
   | { readonly type: 'facts'; readonly id: number; readonly pids: readonly number[] }
-  | { readonly type: 'find'; readonly id: number; readonly query: ServerQuery };
+  | { readonly type: 'find'; readonly id: number; readonly query: ServerQuery }
+  | { readonly type: 'servers'; readonly id: number };
 
 export type FromSampler =
   | { readonly type: 'set'; readonly set: SampleSet }

@@ -17,6 +17,8 @@ export interface Sampler {
   facts(pids: readonly number[], timeoutMs?: number): Promise<Result<readonly ProcessFacts[]>>;
   /** Processes that have `--port <port>` on their command line or listen there. */
   find(query: ServerQuery, timeoutMs?: number): Promise<Result<readonly ProcessFacts[]>>;
+  /** Inference servers of kinds we know, by their command lines. */
+  servers(timeoutMs?: number): Promise<Result<readonly ProcessFacts[]>>;
   /** Processes whose resident memory is to be read, on devices whose memory is the system's. */
   watch(pids: readonly number[]): void;
   /** Takes the next reading at once, though not sooner than 80 ms after the last. */
@@ -139,6 +141,10 @@ export class ChildSampler implements Sampler {
 
   find(query: ServerQuery, timeoutMs = ANSWER_LIMIT_MS): Promise<Result<readonly ProcessFacts[]>> {
     return this.#ask((id) => ({ type: 'find', id, query }), timeoutMs);
+  }
+
+  servers(timeoutMs = ANSWER_LIMIT_MS): Promise<Result<readonly ProcessFacts[]>> {
+    return this.#ask((id) => ({ type: 'servers', id }), timeoutMs);
   }
 
   #ask(message: (id: number) => ToSampler, timeoutMs: number): Promise<Result<readonly ProcessFacts[]>> {

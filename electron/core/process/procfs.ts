@@ -12,6 +12,7 @@ import {
   parseUid,
   socketInode,
 } from './procfs-text.ts';
+import { serverProgram } from './programs.ts';
 
 /** USER_HZ is 100 on every architecture Linux runs Electron on; clock ticks in /proc are in it. */
 const MS_PER_TICK = 10;
@@ -56,6 +57,8 @@ export interface ProcReader {
   facts(pids: readonly number[]): readonly ProcessFacts[];
   /** Processes that have `--port <port>` on their command line or listen on that port; without a port, those that name the file. */
   find(query: ServerQuery): readonly ProcessFacts[];
+  /** Inference servers of kinds we know, and what they started, by their command lines. */
+  servers(): readonly ProcessFacts[];
 }
 
 /** `root` is where proc is mounted; tests give a tree of plain files. */
@@ -160,6 +163,14 @@ export function procfs(root = '/proc', pageBytes = machinePageBytes()): ProcRead
     return facts(matching);
   };
 
+  const servers = (): readonly ProcessFacts[] =>
+    facts(
+      pids().filter((pid) => {
+        const argv = command(pid);
+        return argv !== null && argv.length > 0 && serverProgram(argv) !== null;
+      }),
+    );
+
   return {
     pageBytes,
     pids,
@@ -169,5 +180,6 @@ export function procfs(root = '/proc', pageBytes = machinePageBytes()): ProcRead
     proportionalBytes: (pid) => parsePss(text(`${pid}/smaps_rollup`) ?? ''),
     facts,
     find,
+    servers,
   };
 }
