@@ -24,19 +24,29 @@ export class Fronts {
   readonly #gateway: Gateway;
   readonly #tell: (event: NewEvent) => void;
   readonly #fronts = new Map<string, Front>();
+  /** Changes come one after the other: a config may be saved again while ports still open. */
+  #changing: Promise<void> = Promise.resolve();
+  #isOver = false;
+  /** They listen no more, and still answer. */
+  readonly #leaving = new Set<Server>();
 
   constructor(gateway: Gateway, tell: (event: NewEvent) => void) {
     this.#gateway = gateway;
     this.#tell = tell;
   }
 
-  /** Listens for exactly these from now on. */
-  async set(backends: readonly BackendSetting[]): Promise<void> {
+  /** Listens for exactly these from now on. Answers that are under way at a port that goes come to their end. */
+  set(backends: readonly BackendSetting[]): Promise<void> {
+    this.#changing = this.#changing.then(() => this.#set(this.#isOver ? [] : backends));
+    return this.#changing;
+  }
+
+  async #set(backends: readonly BackendSetting[]): Promise<void> {
     const wanted = backends.filter((setting) => setting.front !== null && setting.url !== null);
     const leaving = [...this.#fronts].filter(
       ([name, front]) => !wanted.some((setting) => setting.name === name && setting.front === front.port),
     );
-    await Promise.all(leaving.map(([name]) => this.#stop(name)));
+    for (const [name, front] of leaving) this.#leave(name, front);
     for (const setting of wanted) {
       const present = this.#fronts.get(setting.name);
       if (present !== undefined) present.setting = setting;
@@ -45,7 +55,15 @@ export class Fronts {
   }
 
   async stop(): Promise<void> {
-    await Promise.all([...this.#fronts.keys()].map((name) => this.#stop(name)));
+    this.#isOver = true;
+    await this.set([]);
+    await Promise.all(
+      [...this.#leaving].map((server) => {
+        const closed = new Promise((resolve) => server.once('close', resolve));
+        server.closeAllConnections();
+        return closed;
+      }),
+    );
   }
 
   async #start(setting: BackendSetting, port: number): Promise<void> {
@@ -119,15 +137,14 @@ export class Fronts {
     front.timer = setTimeout(() => void this.#listen(front, false), RETRY_MS);
   }
 
-  async #stop(name: string): Promise<void> {
-    const front = this.#fronts.get(name);
-    if (front === undefined) return;
+  /** The port is free at once; who is being answered there is answered to the end. */
+  #leave(name: string, front: Front): void {
+    const { server } = front;
     this.#fronts.delete(name);
     front.stopped = true;
     if (front.timer !== null) clearTimeout(front.timer);
-    if (!front.server.listening) return;
-    const closed = new Promise((resolve) => front.server.close(resolve));
-    front.server.closeAllConnections();
-    await closed;
+    if (!server.listening) return;
+    this.#leaving.add(server);
+    server.close(() => this.#leaving.delete(server));
   }
 }

@@ -3,6 +3,7 @@ import type { BackendSetting } from '../../../shared/settings.ts';
 import { agentSettingOf, callingProcess, conductOf, statedCaller } from './caller.ts';
 import type { Exchange } from './exchange.ts';
 import { mayHaveBody } from './exchange.ts';
+import { admitLoad } from './front-load.ts';
 import type { GatewayParts } from './gateway.ts';
 import { type Asker, modelOf, type Outcome } from './outcome.ts';
 import { type GatewayRefusal, refusalFor, refuseBody, sendRefusal } from './refusals.ts';
@@ -36,6 +37,7 @@ export async function serve(parts: GatewayParts, exchange: Exchange): Promise<vo
   const { request, response, front } = exchange;
   // A front port passes all else on as it is; only what works on a model is looked into.
   const isRead = mayHaveBody(request) && (front === null || exchange.work !== 'other');
+  if (front !== null && exchange.work === 'other' && !(await admitLoad(parts, exchange, front))) return;
   if (isRead) {
     const read = await readHead(request);
     if (read.kind === 'gone') return;
