@@ -18,7 +18,7 @@ export function parseInvocation(command: CommandInfo, args: readonly string[]): 
   let parsed: ReturnType<typeof parseArgs>;
   try {
     parsed = parseArgs({
-      args: end < 0 ? [...args] : args.slice(0, end),
+      args: joinNegatives(end < 0 ? args : args.slice(0, end), command),
       options: command.options,
       allowPositionals: true,
       strict: true,
@@ -76,6 +76,18 @@ function commandMessage(before: readonly string[], end: number, args: readonly s
   if (end < 0) return 'The command is missing: write it after --.';
   if (before.length > 0) return `${before[0]} stands before --; the command belongs after it.`;
   return args.length === end + 1 ? 'The command after -- is missing.' : null;
+}
+
+/** parseArgs takes `--wait -1` for two options; the command itself has better words for a number it can't use. */
+function joinNegatives(args: readonly string[], command: CommandInfo): string[] {
+  const joined: string[] = [];
+  for (const arg of args) {
+    const before = joined.at(-1) ?? '';
+    const takesText = before.startsWith('--') && command.options[before.slice(2)]?.type === 'string';
+    if (takesText && /^-\d/.test(arg)) joined[joined.length - 1] = `${before}=${arg}`;
+    else joined.push(arg);
+  }
+  return joined;
 }
 
 /** parseArgs adds advice for programmers after its first sentence. */

@@ -134,7 +134,8 @@ export const COMMANDS: readonly CommandInfo[] = [
   }),
   {
     name: 'turn',
-    usage: 'turn --backend URL [--session S] [--model M] [--class interactive|batch] [--wait SEC] -- CMD…',
+    usage:
+      'turn --backend URL [--session S] [--model M] [--class interactive|batch] [--wait SEC] [--supervise] -- CMD…',
     summary: 'run a command in its backend’s lane, one turn at a time',
     help: [
       '--backend URL   whose lane; a backend on another machine has none, and CMD just runs',
@@ -142,6 +143,8 @@ export const COMMANDS: readonly CommandInfo[] = [
       '--model M       which model it uses',
       '--class C       interactive (default) comes before batch among those who wait',
       '--wait SEC      wait this long for the lane, up to 3600; without it, not at all',
+      '--supervise     stays beside CMD instead of becoming it, for a CMD that closes what it inherits',
+      '                (sudo, a daemon): the lane is held until CMD ends, and CMD ends if this is killed',
       'It becomes CMD, so that lane and CMD end together. Busy: exit code 75 and `local_backend_busy`.',
     ],
     options: {
@@ -150,6 +153,7 @@ export const COMMANDS: readonly CommandInfo[] = [
       model: { type: 'string' },
       class: { type: 'string' },
       wait: { type: 'string' },
+      supervise: { type: 'boolean' },
     },
     argumentCount: 'command',
     load: async () => (await import('./run-turn.ts')).runTurn,

@@ -21,9 +21,10 @@ export const runGate: Run = async (invocation, terminal) => {
   }
   const plan = createGate().plan(url, invocation.text('model'));
   if (plan.kind === 'open') {
-    if (plan.reason === 'bad_url') return usageError(invocation.command, plan.message, terminal);
-    if (invocation.flag('json')) terminal.out(JSON.stringify(noLane(url, plan.reason, plan.message)));
-    else terminal.err(`landlord gate: ${plain(plan.message)}`);
+    if (plan.reason === 'bad_url') return usageError(invocation.command, plan.why, terminal);
+    const message = `${plan.why} Turns go on without their lanes.`;
+    if (invocation.flag('json')) terminal.out(JSON.stringify(noLane(url, plan.reason, message)));
+    else terminal.err(`landlord gate: ${plain(message)}`);
     return EXIT.unknown;
   }
   if (plan.kind === 'skip') {
@@ -33,7 +34,9 @@ export const runGate: Run = async (invocation, terminal) => {
   }
   const lanes = plan.lanes.map((lane) => inspectLane(lane));
   terminal.out(
-    invocation.flag('json') ? JSON.stringify(gateJson(url, plan.root, lanes)) : gateText(plan.root, lanes),
+    invocation.flag('json')
+      ? JSON.stringify({ ...gateJson(url, plan.root, lanes), flaw: plan.flaw?.message ?? null })
+      : gateText(plan.root, lanes, plan.flaw?.message ?? null),
   );
   return exitCode(lanes);
 };
@@ -87,7 +90,7 @@ function gateJson(
   };
 }
 
-function gateText(root: GateRoot, lanes: readonly LaneInspection[]): string {
+function gateText(root: GateRoot, lanes: readonly LaneInspection[], flaw: string | null): string {
   const lines: string[] = [];
   if (root.from === 'override') lines.push(`root   ${root.path} (set by ${GATE_DIR_VARIABLE})`);
   if (root.from === 'machine-wide') lines.push(`root   ${root.path} (shared by all users)`);
@@ -97,12 +100,14 @@ function gateText(root: GateRoot, lanes: readonly LaneInspection[]): string {
       `lock   ${lane.path}  ${lane.slots[0]?.inode == null ? 'not made yet' : `inode ${lane.slots[0].inode}`}`,
     );
     lines.push(`width  ${lane.width}`);
+    if (lane.note !== null) lines.push(`note   ${lane.note}`);
     for (const slot of lane.slots) {
       if (slot.holder !== null) lines.push(`held   ${holderText(slot.holder)}`);
       if (slot.note !== null) lines.push(`note   ${slot.note}`);
     }
     if (lane.waiting > 0) lines.push(`queue  ${lane.waiting} waiting`);
   }
+  if (flaw !== null) lines.push(`note   ${flaw}`);
   return lines.map(plain).join('\n');
 }
 

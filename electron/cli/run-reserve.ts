@@ -37,7 +37,11 @@ export const runReserve: Run = async (invocation, terminal) => {
     return held.error.code === 'vram_denied' ? EXIT.busy : exitCodeOf(held.error);
   }
   held.value.onLost((why) => say(`The booking is over: ${why} The command goes on without it.`));
-  const status = await supervise(program, commandEnv(), []);
+  const status = await supervise(program, commandEnv(), {
+    descriptors: [],
+    locker: null,
+    endsWithUs: false,
+  });
   held.value.release();
   return status;
 };

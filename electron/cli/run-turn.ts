@@ -42,8 +42,12 @@ export const runTurn: Run = async (invocation, terminal) => {
   }
   const env = commandEnv(turn);
   const descriptors = turn.kind === 'held' ? turn.descriptors : [];
-  become(program, env, descriptors, lockerOf(gate));
-  return supervise(program, env, descriptors);
+  const locker = lockerOf(gate);
+  if (!request.supervise) become(program, env, descriptors, locker);
+  const status = await supervise(program, env, { descriptors, locker, endsWithUs: request.supervise });
+  // What the command has left behind may have the lock open still; the turn is over all the same.
+  turn[Symbol.dispose]();
+  return status;
 };
 
 interface TurnRequest {
@@ -52,6 +56,7 @@ interface TurnRequest {
   readonly model: string | null;
   readonly class: TurnClass;
   readonly waitMs: number;
+  readonly supervise: boolean;
   readonly command: readonly string[];
 }
 
@@ -76,6 +81,7 @@ function readRequest(invocation: Invocation): TurnRequest | string {
     model: invocation.text('model'),
     class: turnClass,
     waitMs: waitS * 1000,
+    supervise: invocation.flag('supervise'),
     command: invocation.positionals,
   };
 }

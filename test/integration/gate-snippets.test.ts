@@ -1,4 +1,12 @@
-import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -10,6 +18,7 @@ import {
   LANE_8080,
   NODE,
   nodeHolder,
+  privately,
   runToEnd,
   startOther,
   tempFolder,
@@ -130,6 +139,30 @@ describe.each(KINDS)('the $name agent of the README', (kind) => {
     expect(result.status).toBe(6);
   });
 
+  it.each(['dangling link', 'link', 'folder', 'pipe'])(
+    'goes on without a lane, and locks nothing, where a %s lies in the lock’s place',
+    (what) => {
+      using folder = tempFolder('snippet');
+      const root = join(folder.path, 'gates');
+      const path = join(root, `${LANE_8080}.lock`);
+      const target = join(folder.path, 'target');
+      mkdirSync(root);
+      if (what === 'folder') mkdirSync(path);
+      else if (what === 'pipe') runToEnd(['mkfifo', path]);
+      else symlinkSync(target, path);
+      if (what === 'link') writeFileSync(target, '');
+      const before = statSync(what === 'dangling link' ? root : path).ino;
+      const script = 'flock -n "$1" true && exit 6';
+      const probe = what === 'link' ? target : write(folder.path, kind).at(-1);
+      const result = runToEnd([...write(folder.path, kind), 'sh', '-c', script, 'sh', probe ?? ''], {
+        VRAM_LANDLORD_GATE_DIR: root,
+      });
+      expect(result.status).toBe(6);
+      expect(statSync(what === 'dangling link' ? root : path).ino).toBe(before);
+      expect(existsSync(target)).toBe(what === 'link');
+    },
+  );
+
   using probe = tempFolder('snippet');
   const canReplacePasswd = withPasswd(probe.path, join(probe.path, 'home')) !== null;
   // Without a variable it would be this user's own root.
@@ -144,6 +177,19 @@ describe.each(KINDS)('the $name agent of the README', (kind) => {
       const root = join(home, '.local/state/vram-landlord/gates');
       expect(gateIn(root).gate.tryTurn(URL_8080, { session: 'other' }).kind).toBe('busy');
       await agent.end();
+    });
+
+    it('of a user without an entry there goes on without a lane, and makes nothing', () => {
+      using folder = tempFolder('snippet');
+      const work = join(folder.path, 'work');
+      mkdirSync(work);
+      const file = join(folder.path, 'nobody');
+      writeFileSync(file, 'nobody:x:65533:65533::/nowhere:/bin/false\n');
+      const hidden = '{ [ ! -d /var/lib/vram-landlord ] || mount -t tmpfs tmpfs /var/lib/vram-landlord; }';
+      const prefix = privately(`mount --bind '${file}' /etc/passwd && ${hidden}`) ?? [];
+      const command = [...prefix, ...write(folder.path, kind), 'sh', '-c', 'exit 6'];
+      expect(runToEnd(command, { HOME: work }, work).status).toBe(6);
+      expect(readdirSync(work)).toEqual([]);
     });
   }
 });

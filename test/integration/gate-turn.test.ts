@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { inspectLane } from '../../electron/core/gate/inspect.ts';
@@ -93,14 +93,47 @@ describe('landlord turn', () => {
     );
   });
 
-  it('is deflected by a parent that holds the lane for itself and says nothing', () => {
+  it('passes under a program of any language that holds the lock and says nothing (rule 20)', () => {
     using folder = tempFolder('turn');
     const script =
       'import fcntl,os,subprocess,sys\nfd=os.open(sys.argv[1],os.O_RDWR|os.O_CREAT,0o600)\nfcntl.flock(fd,fcntl.LOCK_EX)\nsys.exit(subprocess.call(sys.argv[2:]))';
     const path = join(folder.path, `${LANE_8080}.lock`);
-    expect(runToEnd(['python3', '-c', script, path, ...turn('--', 'true')], inRoot(folder.path)).status).toBe(
-      75,
-    );
+    const command = ['python3', '-c', script, path, ...turn('--wait', '600', '--', 'echo', 'mine')];
+    expect(runToEnd(command, inRoot(folder.path))).toMatchObject({ status: 0, stdout: 'mine\n' });
+  });
+
+  it('passes in each of the lanes of the turns it is inside of, with an environment or without', () => {
+    using folder = tempFolder('turn');
+    const on = (port: number, ...rest: readonly string[]): readonly string[] => [
+      LANDLORD,
+      'turn',
+      '--backend',
+      `http://127.0.0.1:${port}`,
+      '--wait',
+      '600',
+      '--',
+      ...rest,
+    ];
+    const innermost = on(8080, 'sh', '-c', 'echo $LANDLORD_TURN');
+    // Node keeps what it inherits from its own children, so here only the ancestors tell.
+    const script =
+      'process.exit(require("child_process").spawnSync(process.argv[1], process.argv.slice(2), { stdio: "inherit" }).status)';
+    const node = [process.execPath, '-e', script, '--'];
+    const two = runToEnd(on(8080, ...node, ...on(9090, ...node, ...innermost)), inRoot(folder.path));
+    expect(two).toMatchObject({ status: 0, stdout: expect.stringMatching(/^[\w-]+,[\w-]+\n$/) });
+    const clean = ['env', '-u', 'LANDLORD_TURN'];
+    const scrubbed = on(8080, ...node, ...on(9090, ...clean, ...node, ...innermost));
+    expect(runToEnd(scrubbed, inRoot(folder.path)).status).toBe(0);
+  });
+
+  it('does not pass for a stranger that has copied the turn’s name', async () => {
+    using folder = tempFolder('turn');
+    await using agent = startOther(turn('--', 'sh', '-c', 'echo $LANDLORD_TURN; read _'), {
+      env: inRoot(folder.path),
+    });
+    const name = await agent.line();
+    const env = { ...inRoot(folder.path), LANDLORD_TURN: name };
+    expect(runToEnd(turn('--', 'true'), env).status).toBe(75);
   });
 
   it('waits as long as it is told, and no longer', async () => {
@@ -205,9 +238,13 @@ describe('landlord turn', () => {
     [['turn', '--backend', URL_8080, 'true'], 'The command is missing'],
     [['turn', '--backend', URL_8080, 'odd', '--', 'true'], 'odd stands before --'],
     [['turn', '--backend', URL_8080, '--wait', 'long', '--', 'true'], '--wait takes seconds'],
+    [
+      ['turn', '--backend', URL_8080, '--wait', '-1', '--', 'true'],
+      '--wait takes seconds from 0 to 3600, not -1.',
+    ],
     [['turn', '--backend', URL_8080, '--class', 'urgent', '--', 'true'], '--class is interactive or batch'],
     [['gate'], 'URL is missing'],
-    [['gate', '8080'], 'not a backend'],
+    [['gate', '8080'], "landlord gate: “8080” is not a backend's URL; write http://127.0.0.1:8080.\n"],
   ])('%j is a usage error', (args, message) => {
     const { status, stderr } = runToEnd([LANDLORD, ...args], inRoot('/nowhere'));
     expect(status).toBe(64);
@@ -263,6 +300,65 @@ describe('landlord gate', () => {
 
   it('says unknown by 4 where no lane can be', () => {
     expect(runToEnd(gate(URL_8080), inRoot(LANDLORD)).status).toBe(4);
+  });
+
+  it.each([
+    ['a folder', (path: string) => mkdirSync(path)],
+    ['a pipe', (path: string) => runToEnd(['mkfifo', path])],
+    ['a link', (path: string) => symlinkSync(LANDLORD, path)],
+    ['a link', (path: string) => symlinkSync('/no/such/place', path)],
+  ])('says unknown by 4, and why, where %s is in the lock’s place', (what, put) => {
+    using folder = tempFolder('turn');
+    put(join(folder.path, `${LANE_8080}.lock`));
+    const { status, stdout } = runToEnd(gate(URL_8080), inRoot(folder.path));
+    expect(status).toBe(4);
+    expect(stdout).toContain(
+      `${LANE_8080}.lock is ${what} and no plain file, so turns go on without this lane`,
+    );
+    const ran = runToEnd(turn('--', 'echo', 'ran'), inRoot(folder.path));
+    expect(ran).toMatchObject({ status: 0, stdout: 'ran\n' });
+  });
+
+  it('says unknown by 4, and why, where the root lies anywhere under a file', () => {
+    for (const below of ['a', 'a/b', 'a/b/c']) {
+      const { status, stdout } = runToEnd(gate(URL_8080), inRoot(join(LANDLORD, below)));
+      expect(status, below).toBe(4);
+      expect(stdout).toContain(`${LANDLORD} is no folder`);
+    }
+  });
+
+  it.each(['width', 'means', 'json'])('neither hangs nor is fooled by a pipe at .%s', async (ending) => {
+    using folder = tempFolder('turn');
+    const path = join(folder.path, `${LANE_8080}.${ending}`);
+    const put = (): void => {
+      rmSync(path, { force: true });
+      runToEnd(['mkfifo', path]);
+    };
+    put();
+    const told = runToEnd(turn('--', 'echo', 'ran'), inRoot(folder.path));
+    expect(told).toMatchObject({ status: 0, stdout: 'ran\n' });
+    await using _holder = await pythonHolder(join(folder.path, `${LANE_8080}.lock`));
+    put();
+    const busy = runToEnd(turn('--', 'true'), inRoot(folder.path));
+    expect(busy.status).toBe(75);
+    expect(busy.stderr.split('\n').filter((line) => line.includes(path))).toHaveLength(1);
+    const seen = runToEnd(gate(URL_8080), inRoot(folder.path));
+    expect(seen.status).toBe(75);
+    expect(seen.stdout).toContain(path);
+  });
+
+  it('shows a holder of a slot that the lane no longer has', () => {
+    using folder = tempFolder('turn');
+    const width = join(folder.path, `${LANE_8080}.width`);
+    writeFileSync(width, '2');
+    const { gate: lanes } = gateIn(folder.path);
+    const one = lanes.tryTurn(URL_8080, { session: 'a' });
+    using _two = lanes.tryTurn(URL_8080, { session: 'b' });
+    rmSync(width);
+    one[Symbol.dispose]();
+    const { status, stdout } = runToEnd(gate(URL_8080), inRoot(folder.path));
+    expect(status).toBe(0);
+    expect(stdout).toContain('session b');
   });
 
   const inNamespace = ['unshare', ...(process.geteuid?.() === 0 ? [] : ['-r']), '-f', '-p', '--mount-proc'];

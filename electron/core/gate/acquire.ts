@@ -49,17 +49,30 @@ export async function acquireTurn(
 
 async function take(gate: Gate, context: TryContext, options: WaitOptions): Promise<Turn> {
   if (options.signal?.aborted === true) return cancelled(0);
-  const first = gate.attempt(context, newcomerName(context.about.class), 0);
+  const place = newcomerName(context.about.class);
+  const tried = gate.attempt(context, place, 0);
+  if (tried.kind !== 'missed') return tried;
+  // Whoever holds it by itself would wait for itself: that is found out before waiting, not after.
+  const narrowed = gate.narrow(context);
+  if ('kind' in narrowed) return narrowed;
+  const first = narrowed === context ? tried : gate.attempt(narrowed, place, 0);
   if (first.kind !== 'missed') return first;
+  return takeLater(gate, narrowed, first, options);
+}
+
+async function takeLater(
+  gate: Gate,
+  context: TryContext,
+  first: Missed,
+  options: WaitOptions,
+): Promise<Turn> {
   const waitMs = Math.min(LONGEST_WAIT_MS, Math.max(0, options.waitMs ?? 0));
   if (waitMs === 0) {
     // With others before it and the lane free, the next moment decides: does anybody take it?
     if (first.queued && looksFree(first.lane)) return wait(gate, context, first, STALLED_MS + 100, options);
     return gate.busy(context, first, 0);
   }
-  // Whoever holds it by itself would wait for itself: that is found out before waiting, not after.
-  const now = gate.busy(context, first, 0);
-  return now.kind === 'nested' ? now : wait(gate, context, first, waitMs, options);
+  return wait(gate, context, first, waitMs, options);
 }
 
 async function wait(

@@ -1,7 +1,9 @@
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
+import { basename } from 'node:path';
+import { isatty } from 'node:tty';
 import type { FileLocker } from './locker.ts';
-import type { Program } from './program.ts';
+import { findProgram, type Program } from './program.ts';
 
 export type Runnable = Extract<Program, { readonly kind: 'runnable' }>;
 
@@ -23,38 +25,61 @@ export function become(
 ): false {
   if (process.execve === undefined) return false;
   if (!descriptors.every((fd) => locker?.makeInheritable(fd) === true)) return false;
+  for (const fd of descriptors) locker?.handOn(fd);
   locker?.prepareExec();
   return process.execve(program.file, [...program.args], definedOnly(env));
 }
 
+/** Signals that are passed on; the others end or stop both, or are the terminal's to send to both. */
+const PASSED: readonly NodeJS.Signals[] = [
+  'SIGINT',
+  'SIGTERM',
+  'SIGHUP',
+  'SIGQUIT',
+  'SIGUSR1',
+  'SIGUSR2',
+  'SIGCONT',
+];
+
+export interface Supervision {
+  /** The lock's, which the command shares: it keeps the lane too, for as long as it keeps them open. */
+  readonly descriptors: readonly number[];
+  readonly locker: FileLocker | null;
+  /** Whether the command is ended when we are killed outright, where the system can do that. */
+  readonly endsWithUs: boolean;
+}
+
 /**
- * Where there is no exec: the command as a child that shares our descriptors of the lock, so that
- * either of the two keeps the lane. Gives its exit status, 128 + n for a signal.
+ * Runs the command as a child and stays until it ends, so that the lane is held whatever the child
+ * does with its descriptors: a program that becomes a daemon, or sudo, closes all it does not know.
+ * Also what is done where there is no exec. Gives the exit status, 128 + n for a signal.
  *
- * When we are killed outright the child goes on and keeps the lane until it ends; that is still one
- * turn at a time. Signals we can see are passed on, save those that a terminal's keys send: they
- * reach the child by themselves, and a second one would cut its clean-up short.
+ * When we are killed outright the child is ended with us, or else goes on and keeps the lane itself.
+ * Signals we can see are passed on, save those that a terminal's keys send: they reach the child by
+ * themselves, and a second one would cut its clean-up short.
  */
 export function supervise(
   program: Runnable,
   env: Readonly<Record<string, string | undefined>>,
-  descriptors: readonly number[],
+  { descriptors, locker, endsWithUs }: Supervision,
 ): Promise<number> {
+  for (const fd of descriptors) locker?.handOn(fd);
+  locker?.blockStreams();
   return new Promise((resolve) => {
     const [name = program.file, ...args] = program.args;
-    const child = spawn(program.file, args, {
-      argv0: name,
+    const bound = endsWithUs ? boundToUs(program.file, name) : null;
+    const child = spawn(bound?.file ?? program.file, [...(bound?.args ?? []), ...args], {
+      argv0: bound?.argv0 ?? name,
       env: definedOnly(env),
       stdio: ['inherit', 'inherit', 'inherit', ...descriptors],
     });
-    const fromKeys: readonly NodeJS.Signals[] = process.stdin.isTTY === true ? ['SIGINT', 'SIGQUIT'] : [];
+    const fromKeys: readonly NodeJS.Signals[] = isatty(0) ? ['SIGINT', 'SIGQUIT'] : [];
     const pass = (signal: NodeJS.Signals): void => {
       if (!fromKeys.includes(signal)) child.kill(signal);
     };
-    const passed: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'];
-    for (const signal of passed) process.on(signal, pass);
+    for (const signal of PASSED) process.on(signal, pass);
     const end = (status: number): void => {
-      for (const signal of passed) process.off(signal, pass);
+      for (const signal of PASSED) process.off(signal, pass);
       resolve(status);
     };
     child.once('error', () => end(127));
@@ -62,6 +87,22 @@ export function supervise(
       end(signal === null ? (code ?? 1) : 128 + constants.signals[signal]),
     );
   });
+}
+
+/**
+ * The kernel ends the command when we end (PR_SET_PDEATHSIG, prctl(2)), which only the command's own
+ * process can ask for: util-linux' setpriv does, and then becomes it. A set-uid program such as sudo
+ * loses it. null: no setpriv here.
+ */
+function boundToUs(
+  file: string,
+  name: string,
+): { readonly file: string; readonly argv0: string; readonly args: readonly string[] } | null {
+  const setpriv = findProgram(['setpriv'], process.env.PATH);
+  if (setpriv.kind !== 'runnable') return null;
+  // It looks for what it runs as a shell does, and hands the name on.
+  const run = basename(file) === name ? name : file;
+  return { file: setpriv.file, argv0: 'setpriv', args: ['--pdeathsig', 'KILL', '--', run] };
 }
 
 function definedOnly(env: Readonly<Record<string, string | undefined>>): Record<string, string> {

@@ -31,6 +31,15 @@ const SIGXFSZ = 25;
 /** flock(2): bound to the open file description, so the kernel frees it however its holder ends. */
 export function flockLocker(calls: LockCalls): FileLocker {
   const busy = new Set([calls.codes.EAGAIN, calls.codes.EWOULDBLOCK]);
+  const block = (fd: number): void => {
+    const flags = calls.statusFlags(fd);
+    if (flags >= 0 && (flags & constants.O_NONBLOCK) !== 0) {
+      calls.setStatusFlags(fd, flags & ~constants.O_NONBLOCK);
+    }
+  };
+  const blockStreams = (): void => {
+    for (const fd of [0, 1, 2]) block(fd);
+  };
   return {
     tryLock(fd): LockOutcome {
       // LOCK_NB always: a blocking call would hold one of Node's few threads, and its exit.
@@ -42,15 +51,13 @@ export function flockLocker(calls: LockCalls): FileLocker {
       calls.flock(fd, LOCK_UN);
     },
     makeInheritable: (fd) => calls.setDescriptorFlags(fd, 0) === 0,
+    // A lock file is opened with O_NONBLOCK, which means nothing to it: so its absence can be the mark.
+    handOn: block,
+    blockStreams,
     prepareExec(): void {
       calls.restoreSignal(SIGPIPE);
       calls.restoreSignal(SIGXFSZ);
-      for (const fd of [0, 1, 2]) {
-        const flags = calls.statusFlags(fd);
-        if (flags >= 0 && (flags & constants.O_NONBLOCK) !== 0) {
-          calls.setStatusFlags(fd, flags & ~constants.O_NONBLOCK);
-        }
-      }
+      blockStreams();
     },
   };
 }

@@ -1,11 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { messageOf } from '../../../shared/errors.ts';
+import { ActiveTurn, ownDescriptors } from './active-turn.ts';
 import { type GateWorld, realWorld } from './gate-world.ts';
 import { inspectSlot } from './inspect.ts';
 import { readLockTable } from './kernel-locks.ts';
 import { type LaneFiles, slotFiles } from './lane-files.ts';
 import type { FileLocker } from './locker.ts';
-import { heldInLine, slotClaimed, turnHolds } from './nested.ts';
+import { ownHolder, unseenClaim } from './nested.ts';
 import { deflectionNews, failOpenNews } from './news.ts';
 import { createPlanner, type Plan, type Planner } from './plan.ts';
 import { newcomerName } from './queue.ts';
@@ -17,7 +18,8 @@ import {
   oncePerReason,
   warnOnStderr,
 } from './reports.ts';
-import { readSidecar, sidecarOf, type TurnClass, writeSidecar } from './sidecar.ts';
+import { readSidecar, sidecarOf, type TurnClass } from './sidecar.ts';
+import { clearSidecarOf, writeSidecarOf } from './slot-sidecar.ts';
 import { type TakenSlot, takeLanes } from './take-lanes.ts';
 import { releaseSlot, takeSlot } from './take-slot.ts';
 import {
@@ -27,10 +29,13 @@ import {
   NEXT_IN_QUEUE,
   type NestedTurn,
   type OpenTurn,
+  parseTurns,
   type SkippedTurn,
   TURN_VARIABLE,
   type Turn,
   type TurnAbout,
+  turnName,
+  turnsText,
 } from './turn.ts';
 
 export interface TurnOptions {
@@ -41,13 +46,14 @@ export interface TurnOptions {
   /** Told once of each kind of trouble; default: one warning of the process. */
   readonly onReport?: OnReport;
   /**
-   * False writes no sidecar: faster, and nobody can tell who holds the lane. `soon`: in the next round of
+   * False writes no sidecar: faster, and nobody can tell who holds the lane, nor which of this program's
+   * turns a child of it belongs to, save by TURN_VARIABLE. `soon`: in the next round of
    * the event loop, so that the turn's own request goes out first. Default true.
    */
   readonly sidecar?: boolean | 'soon';
   /** False: a running landlord does not hear of this turn, whatever happens to it. Default true. */
   readonly reports?: boolean;
-  /** Its name in sidecar and LANDLORD_TURN; made up when left out. */
+  /** Its name in sidecar and LANDLORD_TURN, where a comma in it is written `_`; made up when left out. */
   readonly turn?: string;
 }
 
@@ -71,7 +77,12 @@ export interface Gate extends Planner {
   prepare(backendUrl: string | null | undefined, options: TurnOptions): Prepared;
   /** `place`: a ticket's name; null: whoever waits. */
   attempt(context: TryContext, place: string | null, waitedMs: number): HeldTurn | OpenTurn | Missed;
-  busy(context: TryContext, missed: Missed, waitedMs: number): BusyTurn | NestedTurn;
+  /**
+   * Leaves out the lanes that the agent asking holds already (rule 20); nested when it holds them all,
+   * the same context when it holds none.
+   */
+  narrow(context: TryContext): TryContext | NestedTurn;
+  busy(context: TryContext, missed: Missed, waitedMs: number): BusyTurn;
   /** Has a turn that ends as busy told to the runtime; returns it. */
   deflect<T extends Turn>(context: TryContext, turn: T): T;
   /** Takes the lane if it is free now, and nobody waits who comes first. */
@@ -86,14 +97,13 @@ export interface Missed {
   readonly queued: boolean;
 }
 
-/** Descriptors of locks this process holds by itself: its sessions exclude one another. */
-const ownDescriptors = new Set<number>();
-
 export function createGate(overrides: Partial<GateWorld> = {}): Gate {
   const world: GateWorld = { ...realWorld, ...overrides };
   const planner = createPlanner(world);
   const tellOnce = oncePerReason();
-  const inside = new AsyncLocalStorage<ActiveTurn>();
+  /** The turns of this process that the running code is inside of, outermost first. */
+  const inside = new AsyncLocalStorage<readonly ActiveTurn[]>();
+  const turnsHere = (): readonly ActiveTurn[] => (inside.getStore() ?? []).filter((turn) => !turn.released);
 
   const open = (reason: OpenReason, about: Omit<GateReport, 'reason'>, onReport: OnReport): OpenTurn => {
     tellOnce({ reason, ...about }, onReport);
@@ -114,9 +124,11 @@ export function createGate(overrides: Partial<GateWorld> = {}): Gate {
         const { reason, path, message } = plan;
         return settled(open(reason, { lane: null, path, message, errno: null }, onReport));
       }
-      const outer = inside.getStore();
-      if (outer !== undefined && !outer.released && plan.lanes.every((lane) => outer.holds(lane))) {
-        return settled(nested(outer.turn));
+      const here = turnsHere();
+      const lanes = plan.lanes.filter((lane) => !here.some((turn) => turn.holds(lane)));
+      if (lanes.length === 0) {
+        const holder = here.find((turn) => plan.lanes.some((lane) => turn.holds(lane)));
+        return settled(nested(holder?.turn ?? null, turnsAround()));
       }
       const locker = world.locker();
       if (!locker.ok) {
@@ -125,7 +137,7 @@ export function createGate(overrides: Partial<GateWorld> = {}): Gate {
         return settled(open('no_locker', { lane, path: null, message, errno: null }, onReport));
       }
       const context: TryContext = {
-        plan,
+        plan: { ...plan, lanes },
         locker: locker.value,
         about: {
           session: options.session ?? null,
@@ -136,27 +148,47 @@ export function createGate(overrides: Partial<GateWorld> = {}): Gate {
         onReport,
         report: (report) => tellOnce(report, onReport),
       };
-      const inherited = world.env()[TURN_VARIABLE];
-      const claimed = inherited === undefined ? null : passOn(context, inherited);
-      return claimed === null ? { kind: 'ready', context } : settled(claimed);
+      if (plan.flaw !== null) context.report(plan.flaw);
+      if (world.env()[TURN_VARIABLE] === undefined) return { kind: 'ready', context };
+      // Also where the lane has a slot left: one agent's turns inside its turn are one turn.
+      const narrowed = narrow(context);
+      return 'kind' in narrowed ? settled(narrowed) : { kind: 'ready', context: narrowed };
     } catch (thrown) {
       return settled(open('internal', internal(thrown), onReport));
     }
   };
 
-  /** The turn this process was started in still holds the lane: its sidecar says so and the kernel bears it out. */
-  const passOn = (context: TryContext, turn: string): Turn | null => {
-    const { plan, locker } = context;
-    const [first] = plan.lanes;
-    if (first === undefined) return null;
-    const holds = turnHolds(first, turn);
-    if (holds !== null) return holds ? nested(turn) : null;
-    // Not shown here: then the lock itself says whether anybody has it.
-    const index = slotClaimed(first, turn);
-    if (index === null) return null;
-    const take = takeSlot(slotFiles(first, index).lock, plan.modes, locker);
+  const turnsAround = (): readonly string[] => [
+    ...parseTurns(world.env()[TURN_VARIABLE]),
+    ...turnsHere().map(({ turn }) => turn),
+  ];
+
+  const narrow = (context: TryContext): TryContext | NestedTurn => {
+    try {
+      const { plan, about } = context;
+      const asker = { turns: parseTurns(world.env()[TURN_VARIABLE]), session: about.session };
+      const names: (string | null)[] = [];
+      const lanes = plan.lanes.filter((lane) => {
+        const own = ownHolder(lane, asker, ownDescriptors);
+        if (own === null && !heldUnseen(lane, asker.turns, context)) return true;
+        names.push(own === null ? (asker.turns.at(-1) ?? null) : own.turn);
+        return false;
+      });
+      if (lanes.length === plan.lanes.length) return context;
+      if (lanes.length > 0) return { ...context, plan: { ...plan, lanes } };
+      return nested(names.find((name) => name !== null) ?? null, turnsAround());
+    } catch {
+      return context;
+    }
+  };
+
+  /** In a pid namespace: the sidecar names a turn we are inside of, and the lock itself says that somebody has it. */
+  const heldUnseen = (lane: LaneFiles, turns: readonly string[], { plan, locker }: TryContext): boolean => {
+    const slot = unseenClaim(lane, turns);
+    if (slot === null) return false;
+    const take = takeSlot(slot.lock, plan.modes, locker);
     if (take.kind === 'taken') releaseSlot(take.slot, locker);
-    return take.kind === 'busy' ? nested(turn) : null;
+    return take.kind === 'busy';
   };
 
   const attempt = (
@@ -169,25 +201,36 @@ export function createGate(overrides: Partial<GateWorld> = {}): Gate {
       const take = takeLanes({ lanes: plan.lanes, modes: plan.modes, locker, place, report });
       if (take.kind === 'busy') return { kind: 'missed', lane: take.lane, queued: take.queued };
       if (take.kind === 'unusable') return open(take.reason, take.report, onReport);
-      const id = options.turn ?? `${Math.floor(world.epochMs()).toString(36)}-${world.chance()}`;
-      const turn = new ActiveTurn(id, take.slots, locker, waitedMs);
-      if (options.sidecar === 'soon') {
-        setImmediate(() => {
-          if (!turn.released) writeSidecars(context, take.slots, id);
-        });
-      } else if (options.sidecar !== false) writeSidecars(context, take.slots, id);
+      const id =
+        turnName(options.turn ?? '') || `${Math.floor(world.epochMs()).toString(36)}-${world.chance()}`;
+      const turn = new ActiveTurn(id, turnsAround(), take.slots, locker, waitedMs);
+      tellHolder(context, turn, take.slots);
       return turn;
     } catch (thrown) {
       return open('internal', internal(thrown), onReport);
     }
   };
 
+  /** Never throws: from here on the lane is held, and must be released. */
+  const tellHolder = (context: TryContext, turn: ActiveTurn, slots: readonly TakenSlot[]): void => {
+    const when = context.options.sidecar ?? true;
+    const write = (): void => {
+      if (!turn.released) writeSidecars(context, slots, turn.turn);
+    };
+    if (when === true) write();
+    else {
+      for (const slot of slots) clearSidecarOf(slot);
+      if (when === 'soon') setImmediate(write);
+    }
+  };
+
   const writeSidecars = (context: TryContext, slots: readonly TakenSlot[], turn: string): void => {
     const sidecar = sidecarOf({ ...context.about, turn }, world.epochMs());
-    for (const { lane, index } of slots) {
+    for (const slot of slots) {
+      const { lane, index } = slot;
       const path = slotFiles(lane, index).sidecar;
       try {
-        writeSidecar(path, sidecar, context.plan.modes.lock);
+        writeSidecarOf(slot, sidecar, context.plan.modes.lock);
       } catch (thrown) {
         const message = `${path} can't be written (${messageOf(thrown)}), so nobody can tell who holds this lane; it is held all the same.`;
         report(context, 'sidecar_not_written', lane, path, message);
@@ -195,7 +238,7 @@ export function createGate(overrides: Partial<GateWorld> = {}): Gate {
     }
   };
 
-  const busy = (context: TryContext, missed: Missed, waitedMs: number): BusyTurn | NestedTurn => {
+  const busy = (context: TryContext, missed: Missed, waitedMs: number): BusyTurn => {
     const { lane } = missed;
     const base = {
       kind: 'busy' as const,
@@ -205,13 +248,7 @@ export function createGate(overrides: Partial<GateWorld> = {}): Gate {
       [Symbol.dispose]: () => undefined,
     };
     try {
-      const own = heldInLine(lane, process.pid, ownDescriptors);
-      const session = context.about.session;
-      // Inherited with its descriptor, or held by an ancestor for this very session. An ancestor that holds
-      // it for another session, or says nothing, is another turn: one program may run many sessions.
-      if (own !== null && (own.pid === process.pid || (session !== null && own.session === session))) {
-        return nested(own.turn);
-      }
+      const { session } = context.about;
       if (missed.queued) return { ...base, message: NEXT_IN_QUEUE, holder: null, heldForMs: null };
       const slot = slotFiles(lane, 0);
       const { holder } = inspectSlot(slot, readLockTable());
@@ -231,8 +268,13 @@ export function createGate(overrides: Partial<GateWorld> = {}): Gate {
     const prepared = prepare(backendUrl, options);
     if (prepared.kind === 'settled') return prepared.turn;
     const { context } = prepared;
-    const got = attempt(context, newcomerName(context.about.class), 0);
-    return got.kind === 'missed' ? deflect(context, busy(context, got, 0)) : got;
+    const place = newcomerName(context.about.class);
+    const got = attempt(context, place, 0);
+    if (got.kind !== 'missed') return got;
+    const narrowed = narrow(context);
+    if ('kind' in narrowed) return narrowed;
+    const again = narrowed === context ? got : attempt(narrowed, place, 0);
+    return again.kind === 'missed' ? deflect(context, busy(context, again, 0)) : again;
   };
 
   const deflect = <T extends Turn>(context: TryContext, turn: T): T => {
@@ -242,9 +284,9 @@ export function createGate(overrides: Partial<GateWorld> = {}): Gate {
   };
 
   const within = <T>(turn: Turn, fn: () => T): T =>
-    turn instanceof ActiveTurn ? inside.run(turn, fn) : fn();
+    turn instanceof ActiveTurn ? inside.run([...turnsHere(), turn], fn) : fn();
 
-  return { ...planner, world, prepare, attempt, busy, deflect, tryTurn, within };
+  return { ...planner, world, prepare, attempt, narrow, busy, deflect, tryTurn, within };
 }
 
 function report(
@@ -266,57 +308,9 @@ function skipped(why: SkippedTurn['why']): SkippedTurn {
   return { kind: 'skipped', why, [Symbol.dispose]: () => undefined };
 }
 
-function nested(turn: string | null): NestedTurn {
-  const env: Readonly<Record<string, string>> = turn === null ? {} : { [TURN_VARIABLE]: turn };
+function nested(turn: string | null, around: readonly string[]): NestedTurn {
+  const turns = turn === null ? around : [...around.filter((name) => name !== turn), turn];
+  const env: Readonly<Record<string, string>> =
+    turns.length === 0 ? {} : { [TURN_VARIABLE]: turnsText(turns) };
   return { kind: 'nested', turn, env, [Symbol.dispose]: () => undefined };
-}
-
-class ActiveTurn implements HeldTurn {
-  readonly kind = 'held';
-  readonly turn: string;
-  readonly waitedMs: number;
-  readonly #slots: readonly TakenSlot[];
-  readonly #locker: FileLocker;
-  #released = false;
-
-  constructor(turn: string, slots: readonly TakenSlot[], locker: FileLocker, waitedMs: number) {
-    this.turn = turn;
-    this.waitedMs = waitedMs;
-    this.#slots = slots;
-    this.#locker = locker;
-    for (const { lock } of slots) ownDescriptors.add(lock.fd);
-  }
-
-  get locks(): readonly string[] {
-    return this.#slots.map(({ lock }) => lock.path);
-  }
-
-  get descriptors(): readonly number[] {
-    return this.#slots.map(({ lock }) => lock.fd);
-  }
-
-  get env(): Readonly<Record<string, string>> {
-    return { [TURN_VARIABLE]: this.turn };
-  }
-
-  get released(): boolean {
-    return this.#released;
-  }
-
-  holds(lane: LaneFiles): boolean {
-    return this.#slots.some((slot) => slot.lane.name === lane.name && slot.lane.root === lane.root);
-  }
-
-  release(): void {
-    if (this.#released) return;
-    this.#released = true;
-    for (const { lock } of this.#slots.toReversed()) {
-      ownDescriptors.delete(lock.fd);
-      releaseSlot(lock, this.#locker);
-    }
-  }
-
-  [Symbol.dispose](): void {
-    this.release();
-  }
 }

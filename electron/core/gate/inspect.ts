@@ -1,5 +1,4 @@
-import { readFileSync, realpathSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { readFileSync, realpathSync } from 'node:fs';
 import type { LaneHolderState } from '../../../shared/state.ts';
 import { parseCmdline } from '../process/procfs-text.ts';
 import {
@@ -11,10 +10,11 @@ import {
   readLockTable,
 } from './kernel-locks.ts';
 import { type LaneFiles, type SlotFiles, slotFiles } from './lane-files.ts';
+import { lockTrouble } from './lock-trouble.ts';
 import { startTimeOf } from './process-start.ts';
 import { liveTickets } from './queue.ts';
 import { readSidecar, type Sidecar } from './sidecar.ts';
-import { readWidth } from './width.ts';
+import { readWidth, slotsOf } from './width.ts';
 
 /** `null` for `held`: the kernel does not show it here. */
 export interface SlotInspection {
@@ -24,7 +24,7 @@ export interface SlotInspection {
   readonly inode: number | null;
   readonly held: boolean | null;
   readonly holder: LaneHolderState | null;
-  /** What follows from the holder, in a sentence: forked, another user's, sidecar of an older turn. */
+  /** What is odd, in a sentence: held by a fork or another user, no plain file, a sidecar of garbage. */
   readonly note: string | null;
 }
 
@@ -38,6 +38,8 @@ export interface LaneInspection {
   readonly holders: readonly LaneHolderState[];
   /** Turns in the queue, and other programs blocked in flock(2). */
   readonly waiting: number;
+  /** What is wrong with the lane's own files, in a sentence. */
+  readonly note: string | null;
 }
 
 /**
@@ -45,17 +47,21 @@ export interface LaneInspection {
  * says what for as far as those two bear it out. `table` null: the system shows no locks.
  */
 export function inspectLane(lane: LaneFiles, table: LockTable | null = readLockTable()): LaneInspection {
-  const width = readWidth(lane).width;
-  const slots = Array.from({ length: width }, (_, index) => inspectSlot(slotFiles(lane, index), table));
+  const { width, garbage } = readWidth(lane);
+  // A slot of a lane that was wider counts while it is held, and is free for nobody.
+  const slots = slotsOf(lane, width)
+    .map((files) => inspectSlot(files, table))
+    .filter((slot) => slot.index < width || slot.held === true);
   const blocked = slots.reduce((sum, slot) => sum + blockedOn(slot.path, table), 0);
   return {
     name: lane.name,
     path: slotFiles(lane, 0).lock,
     width,
-    held: allHeld(slots.map((slot) => slot.held)),
+    held: allHeld(slots.filter(({ index }) => index < width).map((slot) => slot.held)),
     slots,
     holders: slots.flatMap((slot) => slot.holder ?? []),
     waiting: blocked + liveTickets(lane, table),
+    note: garbage,
   };
 }
 
@@ -73,34 +79,25 @@ function blockedOn(path: string, table: LockTable | null): number {
 export function inspectSlot(slot: SlotFiles, table: LockTable | null): SlotInspection {
   const base = { index: slot.index, path: slot.lock };
   const id = lockFileId(slot.lock);
+  const trouble = lockTrouble(slot.lock);
   if (id === null) {
-    if (!mayBeThere(slot.lock)) return { ...base, inode: null, held: false, holder: null, note: null };
-    const note = 'The lock file may not be looked at, or its folder is none.';
-    return { ...base, inode: null, held: null, holder: null, note };
+    const held = trouble === null ? false : null;
+    return { ...base, inode: null, held, holder: null, note: trouble };
   }
   const known = { ...base, inode: id.inode };
   if (table === null) {
     return { ...known, held: null, holder: null, note: 'This system does not show who holds a file lock.' };
   }
   const lock = table.locks.find((entry) => entry.file === id.file && !entry.waiting);
-  if (lock === undefined && table.complete) return { ...known, held: false, holder: null, note: null };
+  if (lock === undefined && table.complete) {
+    return { ...known, held: trouble === null ? false : null, holder: null, note: trouble };
+  }
   const holding = whoHolds(id.file, lock?.pid ?? 0);
   if (lock === undefined && holding === null) {
     const note = 'Inside a pid namespace the locks of processes outside are not shown.';
     return { ...known, held: null, holder: null, note };
   }
   return { ...known, held: true, ...describe(slot, lock?.pid ?? 0, holding) };
-}
-
-/** A file that is not there is held by nobody; one that can't be looked at may be. */
-function mayBeThere(path: string): boolean {
-  try {
-    if (statSync(path, { throwIfNoEntry: false }) !== undefined) return true;
-    const folder = statSync(dirname(path), { throwIfNoEntry: false });
-    return folder !== undefined && !folder.isDirectory();
-  } catch {
-    return true;
-  }
 }
 
 interface Holding {
@@ -124,8 +121,7 @@ function describe(
   takerPid: number,
   holding: Holding | null,
 ): Pick<SlotInspection, 'holder' | 'note'> {
-  const read = readSidecar(slot.sidecar);
-  const sidecar = read.kind === 'read' && bornOut(read.sidecar, takerPid, holding) ? read.sidecar : null;
+  const sidecar = bornOut(slot.sidecar, takerPid, holding);
   const note =
     holding === null
       ? 'It is held, but not by a process that can be seen from here.'
@@ -133,7 +129,9 @@ function describe(
         ? `Process ${holding.pid} took it; its descriptors may not be read, so another may hold it now.`
         : holding.pid !== takerPid && takerPid > 0
           ? `Process ${takerPid} took it; ${holding.pid} has it open still, and the lane ends with that one.`
-          : null;
+          : readSidecar(slot.sidecar).kind === 'garbage'
+            ? `${slot.sidecar} is not a sidecar, so it can't be told for whom it is held.`
+            : null;
   return {
     holder: {
       pid: holding?.pid ?? null,
@@ -149,10 +147,15 @@ function describe(
 }
 
 /** A sidecar counts when the kernel names its writer: as the one who took the lock, or who has it open. */
-function bornOut(sidecar: Sidecar, takerPid: number, holding: Holding | null): boolean {
-  if (sidecar.pid !== takerPid && sidecar.pid !== holding?.pid) return false;
-  const started = startTimeOf(sidecar.pid);
-  return started === null || sidecar.startTime === null || started === sidecar.startTime;
+function bornOut(path: string, takerPid: number, holding: Holding | null): Sidecar | null {
+  return provenSidecar(path, takerPid) ?? (holding === null ? null : provenSidecar(path, holding.pid));
+}
+
+/** The sidecar that a process wrote, where its start time bears out that it is this very process. */
+export function provenSidecar(path: string, pid: number): Sidecar | null {
+  const read = readSidecar(path);
+  if (read.kind !== 'read' || read.sidecar.pid !== pid || read.sidecar.startTime === null) return null;
+  return startTimeOf(pid) === read.sidecar.startTime ? read.sidecar : null;
 }
 
 /** As a person knows it: the program's name and what it runs, at most 120 characters. */

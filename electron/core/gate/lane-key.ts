@@ -40,10 +40,17 @@ interface UrlParts {
   readonly port: number;
 }
 
+/** Schemes whose URLs clients read as leniently as browsers do: any slashes, or none, before the host. */
+const LENIENT = /^(https?|wss?):[/\\]*/i;
+
 function splitUrl(text: string): UrlParts | null {
-  const trimmed = text.trim();
-  const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(trimmed);
-  let rest = scheme === null ? trimmed.replace(/^\/\//, '') : trimmed.slice(scheme[0].length);
+  // What `URL` drops or reads as a slash (URL Standard, 4.4), so that we judge the same text as it does.
+  const trimmed = text
+    .replace(/[\t\n\r]/g, '')
+    .trim()
+    .replaceAll('\\', '/');
+  const scheme = LENIENT.exec(trimmed) ?? /^([a-z][a-z0-9+.-]*):\/\//i.exec(trimmed);
+  let rest = scheme === null ? trimmed.replace(/^\/+/, '') : trimmed.slice(scheme[0].length);
   if (scheme === null && isBareIpv6(rest)) rest = `[${rest}]`;
   if (rest.startsWith(':')) rest = `localhost${rest}`;
   // A lone number would be read as an address: 8080 is 0.0.31.144.

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fail, messageOf, ok, type Result } from '../../../shared/errors.ts';
+import { makeFolders } from '../make-folders.ts';
 import { laneFiles } from './lane-files.ts';
-import { makeFolders } from './make-folders.ts';
 import { type LaneMeaning, meaningText } from './means.ts';
+import { readSmallFile } from './small-file.ts';
 
 /**
  * What every process must agree on, written where every process looks: how wide a lane is, and which
@@ -40,8 +41,8 @@ function troubleOf(thrown: unknown): string {
 }
 
 function ensureText(path: string, text: string | null, shared: boolean): void {
-  const present = readText(path);
-  if (present === text) return;
+  const present = readSmallFile(path);
+  if (present.kind === 'read' ? present.text === text : present.kind === 'absent' && text === null) return;
   if (text === null) {
     unlinkSync(path);
     return;
@@ -59,13 +60,5 @@ function ensureText(path: string, text: string | null, shared: boolean): void {
       // It was never made.
     }
     throw thrown;
-  }
-}
-
-function readText(path: string): string | null {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return null;
   }
 }

@@ -38,6 +38,8 @@ export function lockFileExLocker(calls: WindowsCalls): FileLocker {
     },
     // There is no exec: `landlord turn` keeps the lock itself and supervises the command.
     makeInheritable: () => false,
+    handOn: () => undefined,
+    blockStreams: () => undefined,
     prepareExec: () => undefined,
   };
 }

@@ -16,6 +16,13 @@ export interface FileLocker {
   /** Keeps a descriptor open across exec. False where that can't be had. */
   makeInheritable(fd: number): boolean;
   /**
+   * Marks an opening, for whoever looks at it in /proc, as that of a program which is one turn as a
+   * whole: a command, or what watches over one.
+   */
+  handOn(fd: number): void;
+  /** Takes back that Node made pipes of its standard streams non-blocking, which whoever shares them would meet. */
+  blockStreams(): void;
+  /**
    * Undoes what Node did to this process that exec would hand on: SIGPIPE and SIGXFSZ stay ignored
    * across exec (`yes | head` would not end), and pipes of its standard streams stay non-blocking
    * (`cat` would fail with EAGAIN). Call it just before exec.

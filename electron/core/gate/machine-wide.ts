@@ -1,8 +1,8 @@
 import { chmodSync, lstatSync, mkdirSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fail, messageOf, ok, type Result } from '../../../shared/errors.ts';
-import { errnoOf } from './errno.ts';
-import { makeFolders } from './make-folders.ts';
+import { errnoOf } from '../errno.ts';
+import { makeFolders } from '../make-folders.ts';
 
 /**
  * Makes the root that all users share, so that agents of several users, sudo and system services are

@@ -1,5 +1,5 @@
-import { readFileSync, statSync } from 'node:fs';
 import { type LaneFiles, laneFiles } from './lane-files.ts';
+import { readSmallFile } from './small-file.ts';
 
 /**
  * Ports that are not a lane of their own. A backend with a front port has two, of which a turn takes
@@ -10,7 +10,7 @@ import { type LaneFiles, laneFiles } from './lane-files.ts';
  *    "models":{"qwen-27b":["127.0.0.1_8081"]}}
  */
 export interface LaneMeaning {
-  /** For a model that `models` does not name. Empty: that turn takes no lane. */
+  /** For a model that `models` does not name. Empty, beside models that are named: that turn takes no lane. */
   readonly lanes: readonly string[];
   readonly models: Readonly<Record<string, readonly string[]>>;
 }
@@ -19,7 +19,10 @@ export const MEANS_SCHEMA = 'vram-landlord/gate-means/1';
 
 const NAME = /^[0-9a-z.:-]+_\d{1,5}$/;
 
-/** null for a text that is no such thing: then the lane is its own. */
+/** One turn that takes more lanes than this is a mistake in the file. */
+const MOST_LANES = 16;
+
+/** null for a text that is no such thing, or that names no lane at all: then the lane is its own. */
 export function parseMeaning(text: string): LaneMeaning | null {
   let value: unknown;
   try {
@@ -38,32 +41,41 @@ export function parseMeaning(text: string): LaneMeaning | null {
       if (parsed !== null) models[model] = parsed;
     }
   }
-  return lanes === null ? null : { lanes, models };
+  if (lanes === null || (lanes.length === 0 && Object.keys(models).length === 0)) return null;
+  return { lanes, models };
 }
 
+/** Each once: a turn that took one twice would wait for itself. */
 function laneNames(value: unknown): readonly string[] | null {
   if (!Array.isArray(value)) return null;
   const names = value.filter((name): name is string => typeof name === 'string' && NAME.test(name));
-  return names.length === value.length ? names : null;
+  const once = [...new Set(names)];
+  return names.length === value.length && once.length <= MOST_LANES ? once : null;
 }
 
 export function meaningText(meaning: LaneMeaning): string {
   return `${JSON.stringify({ schema: MEANS_SCHEMA, ...meaning })}\n`;
 }
 
-/** The lanes a turn takes, in the order all must take them in. */
-export function lanesMeant(lane: LaneFiles, model: string | null): readonly LaneFiles[] {
-  const meaning = readMeaning(lane);
-  if (meaning === null) return [lane];
-  const named = model !== null && Object.hasOwn(meaning.models, model) ? meaning.models[model] : undefined;
-  return (named ?? meaning.lanes).map((name) => laneFiles(lane.root, name));
+export interface LanesMeant {
+  /** In the order all must take them in. */
+  readonly lanes: readonly LaneFiles[];
+  /** A sentence where the file can't be what it should be and the port is its own lane; told once. */
+  readonly garbage: string | null;
 }
 
-function readMeaning(lane: LaneFiles): LaneMeaning | null {
-  try {
-    if (statSync(lane.means, { throwIfNoEntry: false }) === undefined) return null;
-    return parseMeaning(readFileSync(lane.means, 'utf8'));
-  } catch {
-    return null;
+export function lanesMeant(lane: LaneFiles, model: string | null): LanesMeant {
+  const read = readSmallFile(lane.means);
+  if (read.kind === 'absent') return { lanes: [lane], garbage: null };
+  const meaning = read.kind === 'read' ? parseMeaning(read.text) : null;
+  if (meaning === null) {
+    const why = read.kind === 'odd' ? read.why : 'names no lanes as it should';
+    return {
+      lanes: [lane],
+      garbage: `${lane.means} ${why}, so this port is a lane of its own; remove it, or let the runtime write it again.`,
+    };
   }
+  const named = model !== null && Object.hasOwn(meaning.models, model) ? meaning.models[model] : undefined;
+  const lanes = (named ?? meaning.lanes).map((name) => laneFiles(lane.root, name));
+  return { lanes, garbage: null };
 }

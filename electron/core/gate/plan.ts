@@ -3,7 +3,7 @@ import type { GateWorld } from './gate-world.ts';
 import { type LaneFiles, laneFiles } from './lane-files.ts';
 import { laneKey } from './lane-key.ts';
 import { lanesMeant } from './means.ts';
-import type { OpenReason } from './reports.ts';
+import type { GateReport, OpenReason } from './reports.ts';
 import { type LockModes, PRIVATE_MODES, SHARED_MODES } from './take-slot.ts';
 
 /** Which lanes a turn for a backend takes, before anything is opened. */
@@ -14,12 +14,17 @@ export type Plan =
       /** In the order to take them in; at least one. */
       readonly lanes: readonly LaneFiles[];
       readonly modes: LockModes;
+      /** What is wrong all the same, to be told once. */
+      readonly flaw: GateReport | null;
     }
   | { readonly kind: 'skip'; readonly why: 'not_configured' | 'not_local' | 'no_lane' }
   | {
       readonly kind: 'open';
       readonly reason: OpenReason;
       readonly path: string | null;
+      /** What is wrong and what to do, in a sentence. */
+      readonly why: string;
+      /** The same for a turn: it goes on. */
       readonly message: string;
     };
 
@@ -69,29 +74,34 @@ export function createPlanner(world: GateWorld): Planner {
     const key = laneKey(backendUrl, () => world.names());
     if (key.kind === 'remote') return { kind: 'skip', why: 'not_local' };
     if (key.kind === 'invalid') {
-      return { kind: 'open', reason: 'bad_url', path: null, message: `${key.why} ${GOES_ON}` };
+      return open('bad_url', null, key.why);
     }
     const where = root();
     if (where === null) {
-      const message =
+      const why =
         `User ${process.geteuid?.() ?? ''} has no home in the passwd database, so there is no common place for ` +
-        `lanes; set ${GATE_DIR_VARIABLE} or run \`landlord gate --machine-wide\` once as root. ${GOES_ON}`;
-      return { kind: 'open', reason: 'no_home', path: null, message };
+        `lanes; set ${GATE_DIR_VARIABLE} or run \`landlord gate --machine-wide\` once as root.`;
+      return open('no_home', null, why);
     }
     const network = networkOf(where.path);
     if (network !== null) {
-      const message =
+      const why =
         `${where.path} is on ${network}, where a file lock is not one lock for this machine; ` +
-        `set ${GATE_DIR_VARIABLE} to a local folder or run \`landlord gate --machine-wide\` once as root. ${GOES_ON}`;
-      return { kind: 'open', reason: 'root_on_network', path: where.path, message };
+        `set ${GATE_DIR_VARIABLE} to a local folder or run \`landlord gate --machine-wide\` once as root.`;
+      return open('root_on_network', where.path, why);
     }
-    const lanes = lanesMeant(laneFiles(where.path, key.name), model);
+    const asked = laneFiles(where.path, key.name);
+    const { lanes, garbage } = lanesMeant(asked, model);
     if (lanes.length === 0) return { kind: 'skip', why: 'no_lane' };
     return {
       kind: 'lanes',
       root: where,
       lanes,
       modes: where.from === 'machine-wide' ? SHARED_MODES : PRIVATE_MODES,
+      flaw:
+        garbage === null
+          ? null
+          : { reason: 'means_garbage', lane: key.name, path: asked.means, message: garbage, errno: null },
     };
   };
 
@@ -107,6 +117,10 @@ export function createPlanner(world: GateWorld): Planner {
   };
 
   return { plan, root };
+}
+
+function open(reason: OpenReason, path: string | null, why: string): Plan {
+  return { kind: 'open', reason, path, why, message: `${why} ${GOES_ON}` };
 }
 
 /** The folder itself, or the nearest above it that is there. */

@@ -22,9 +22,32 @@ export function parseKernelLocks(text: string): readonly KernelLock[] {
   });
 }
 
+/**
+ * Several readings of one table as one, newest first: the kernel gives a long table page by page, and
+ * an entry slips through between two pages when others before it go. One that any reading has counts.
+ */
+export function mergeKernelLocks(readings: readonly (readonly KernelLock[])[]): readonly KernelLock[] {
+  const key = (lock: KernelLock): string => `${lock.file} ${lock.pid} ${lock.waiting}`;
+  const merged: KernelLock[] = [];
+  const most = new Map<string, number>();
+  for (const reading of readings) {
+    const count = new Map<string, number>();
+    for (const lock of reading) {
+      const times = (count.get(key(lock)) ?? 0) + 1;
+      count.set(key(lock), times);
+      if (times <= (most.get(key(lock)) ?? 0)) continue;
+      most.set(key(lock), times);
+      merged.push(lock);
+    }
+  }
+  return merged;
+}
+
 export interface FdInfo {
   readonly inode: number | null;
   readonly mountId: number | null;
+  /** Of the opening, as open(2) has them; null: not told. */
+  readonly flags: number | null;
   readonly locks: readonly KernelLock[];
 }
 
@@ -34,7 +57,13 @@ export function parseFdInfo(text: string): FdInfo {
     return found?.[1] === undefined ? null : Number(found[1]);
   };
   const locks = [...text.matchAll(/^lock:(.*)$/gm)].map((match) => match[1] ?? '').join('\n');
-  return { inode: field('ino'), mountId: field('mnt_id'), locks: parseKernelLocks(locks) };
+  const octal = /^flags:\s*0?([0-7]+)$/m.exec(text)?.[1];
+  return {
+    inode: field('ino'),
+    mountId: field('mnt_id'),
+    flags: octal === undefined ? null : Number.parseInt(octal, 8),
+    locks: parseKernelLocks(locks),
+  };
 }
 
 /** `254:0` of the mount in /proc/<pid>/mountinfo; null when it is not listed. */

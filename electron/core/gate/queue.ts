@@ -12,7 +12,7 @@ import {
   unlinkSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { errnoOf } from './errno.ts';
+import { errnoOf } from '../errno.ts';
 import { type LockTable, lockFileId } from './kernel-locks.ts';
 import type { LaneFiles } from './lane-files.ts';
 import type { FileLocker } from './locker.ts';

@@ -16,7 +16,12 @@ export type OpenReason =
   | 'internal';
 
 /** The turn holds its lane all the same. */
-export type FlawReason = 'sidecar_not_written' | 'sidecar_garbage' | 'width_garbage' | 'queue_failed';
+export type FlawReason =
+  | 'sidecar_not_written'
+  | 'sidecar_garbage'
+  | 'width_garbage'
+  | 'means_garbage'
+  | 'queue_failed';
 
 export interface GateReport {
   readonly reason: OpenReason | FlawReason;

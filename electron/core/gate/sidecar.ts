@@ -4,24 +4,27 @@ import {
   closeSync,
   constants,
   fchmodSync,
+  fstatSync,
   ftruncateSync,
+  lstatSync,
   openSync,
-  readFileSync,
   renameSync,
   unlinkSync,
   writeFileSync,
   writeSync,
 } from 'node:fs';
-import { errnoOf } from './errno.ts';
+import { errnoOf } from '../errno.ts';
 import { startTimeOf } from './process-start.ts';
+import { readSmallFile } from './small-file.ts';
 
 export const SIDECAR_SCHEMA = 'vram-landlord/gate/1';
 
 export type TurnClass = 'interactive' | 'batch';
 
 /**
- * Who says to hold a slot. Written after the lock is taken and left lying when it is freed: it is
- * never trusted over the kernel, so read it only beside what the kernel says (`inspect.ts`).
+ * Who says to hold a slot. Written after the lock is taken and removed before it is freed; one of a
+ * killed holder stays. It is never trusted over the kernel, so read it only beside what the kernel
+ * says (`inspect.ts`).
  */
 export interface Sidecar {
   readonly schema: typeof SIDECAR_SCHEMA;
@@ -93,13 +96,11 @@ export function parseSidecar(text: string): Sidecar | null {
 }
 
 export function readSidecar(path: string): SidecarRead {
-  let text: string;
-  try {
-    text = readFileSync(path, 'utf8');
-  } catch (thrown) {
-    return errnoOf(thrown) === 'ENOENT' ? { kind: 'absent' } : { kind: 'garbage' };
-  }
-  const sidecar = parseSidecar(text);
+  const read = readSmallFile(path);
+  if (read.kind === 'absent') return { kind: 'absent' };
+  // Emptied where it could not be removed.
+  if (read.kind === 'read' && read.text === '') return { kind: 'absent' };
+  const sidecar = read.kind === 'read' ? parseSidecar(read.text) : null;
   return sidecar === null ? { kind: 'garbage' } : { kind: 'read', sidecar };
 }
 
@@ -125,33 +126,52 @@ export function writeSidecar(path: string, sidecar: Sidecar, mode: number): void
   try {
     writeFileSync(aside, text, { flag: 'wx', mode });
     if (mode !== 0o600) chmodSync(aside, mode);
-    removeQuietly(path);
+    if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) removeQuietly(path);
     renameSync(aside, path);
   } catch (thrown) {
     removeQuietly(aside);
     // In a folder like /tmp nobody may rename over another user's file, but its text may be replaced.
-    if (['EPERM', 'EACCES'].includes(errnoOf(thrown) ?? '') && overwrite(path, text, mode)) return;
+    if (isRefusal(thrown) && overwrite(path, text, mode)) return;
     removeQuietly(path);
     throw thrown;
   }
 }
 
-function overwrite(path: string, text: string, mode: number): boolean {
+/**
+ * Takes a sidecar away, or empties it where the folder is like /tmp and it is another user's file.
+ * False: neither can be done, and it still says what it said.
+ */
+export function removeSidecar(path: string): boolean {
+  try {
+    unlinkSync(path);
+    return true;
+  } catch (thrown) {
+    return errnoOf(thrown) === 'ENOENT' || (isRefusal(thrown) && overwrite(path, '', null));
+  }
+}
+
+function isRefusal(thrown: unknown): boolean {
+  return ['EPERM', 'EACCES'].includes(errnoOf(thrown) ?? '');
+}
+
+/** `mode` null: as it is. */
+function overwrite(path: string, text: string, mode: number | null): boolean {
   let fd: number;
   try {
     // Without O_CREAT: fs.protected_regular refuses that on another user's file in such a folder.
-    fd = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW);
+    if (lstatSync(path, { throwIfNoEntry: false })?.isFile() !== true) return false;
+    fd = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch {
     return false;
   }
   try {
-    const length = writeSync(fd, text, 0);
-    ftruncateSync(fd, length);
+    if (!fstatSync(fd).isFile()) return false;
+    ftruncateSync(fd, text === '' ? 0 : writeSync(fd, text, 0));
     return true;
   } catch {
     return false;
   } finally {
-    makeMode(fd, mode);
+    if (mode !== null) makeMode(fd, mode);
     closeSync(fd);
   }
 }

@@ -79,10 +79,8 @@ function takeLane(lane: LaneFiles, request: LanesRequest): LaneTake {
 }
 
 function widthOf(lane: LaneFiles, request: LanesRequest): number {
-  const { width, garbage } = readWidth(lane);
-  if (garbage) {
-    const message = `${lane.width} holds no number from 1 to 256, so this lane is one turn wide; write one or remove it.`;
+  const { width, garbage: message } = readWidth(lane);
+  if (message !== null)
     request.report({ reason: 'width_garbage', lane: lane.name, path: lane.width, message, errno: null });
-  }
   return width;
 }

@@ -1,8 +1,8 @@
-import { closeSync, constants, fchmodSync, fstatSync, openSync, type Stats, statSync } from 'node:fs';
+import { closeSync, constants, fchmodSync, fstatSync, lstatSync, openSync, type Stats } from 'node:fs';
 import { dirname } from 'node:path';
-import { errnoOf } from './errno.ts';
+import { errnoOf } from '../errno.ts';
+import { makeFolders } from '../make-folders.ts';
 import type { FileLocker } from './locker.ts';
-import { makeFolders } from './make-folders.ts';
 import type { OpenReason } from './reports.ts';
 
 /**
@@ -77,9 +77,10 @@ export function releaseSlot(slot: OpenLock, locker: FileLocker): void {
   park(slot);
 }
 
-function isAtPath(opened: OpenLock): boolean {
+/** Whether the file that is locked is the file at its path (rule 19). */
+export function isAtPath(opened: OpenLock): boolean {
   try {
-    const there = statSync(opened.path, { throwIfNoEntry: false });
+    const there = lstatSync(opened.path, { throwIfNoEntry: false });
     return there !== undefined && there.ino === opened.ino && there.dev === opened.dev;
   } catch {
     return false;

@@ -26,7 +26,7 @@ export interface HeldTurn extends Disposable {
   /** Their descriptors, to be passed across exec. */
   readonly descriptors: readonly number[];
   readonly waitedMs: number;
-  /** For child processes of this turn, so that their own turns pass. */
+  /** For child processes of this turn, so that their own turns pass; also names the turns it is inside of. */
   readonly env: Readonly<Record<string, string>>;
   /** Any number of times; only the first counts. */
   release(): void;
@@ -34,7 +34,7 @@ export interface HeldTurn extends Disposable {
 
 export interface NestedTurn extends Disposable {
   readonly kind: 'nested';
-  /** null: an ancestor holds the lane without having said for which turn. */
+  /** null: this process or one above it holds the lane without having said for which turn. */
   readonly turn: string | null;
   readonly env: Readonly<Record<string, string>>;
 }
@@ -68,7 +68,30 @@ export interface CancelledTurn extends Disposable {
   readonly waitedMs: number;
 }
 
+/**
+ * Names of the turns a process is inside of, outermost first, with commas between: an agent may hold
+ * the lanes of several backends.
+ */
 export const TURN_VARIABLE = 'LANDLORD_TURN';
+
+/** A program that goes round in circles must not fill its children's environment. */
+const MOST_TURNS = 64;
+
+export function turnsText(turns: readonly string[]): string {
+  return [...new Set(turns)].slice(-MOST_TURNS).join(',');
+}
+
+export function parseTurns(text: string | null | undefined): readonly string[] {
+  return (text ?? '')
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+}
+
+/** A comma would make two of one. */
+export function turnName(text: string): string {
+  return text.trim().replaceAll(',', '_');
+}
 
 export interface TurnAbout {
   readonly session: string | null;

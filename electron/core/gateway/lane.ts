@@ -4,7 +4,7 @@ import type { Gate } from '../gate/gate.ts';
 import { heldInLine, turnHolds } from '../gate/nested.ts';
 import type { OnReport } from '../gate/reports.ts';
 import type { TurnClass } from '../gate/sidecar.ts';
-import type { BusyTurn, CancelledTurn, GrantedTurn } from '../gate/turn.ts';
+import { type BusyTurn, type CancelledTurn, type GrantedTurn, parseTurns } from '../gate/turn.ts';
 import { callingProcess } from './caller.ts';
 import { AGED_MS, type LaneLines } from './lane-line.ts';
 
@@ -104,10 +104,14 @@ function settled({ lines, url }: LaneWish, turn: GrantedTurn | BusyTurn | Cancel
 
 /** `x-landlord-turn` counts only where the sidecar says so and the kernel bears it out. */
 function claimHolds({ gate, url, model, request }: LaneWish): boolean {
-  const claim = oneOf(request.headers['x-landlord-turn']);
-  if (claim === null) return false;
+  // As LANDLORD_TURN, it may name several.
+  const claims = parseTurns(oneOf(request.headers['x-landlord-turn']));
+  if (claims.length === 0) return false;
   const plan = gate.plan(url, model);
-  return plan.kind === 'lanes' && plan.lanes.some((lane) => turnHolds(lane, claim) === true);
+  return (
+    plan.kind === 'lanes' &&
+    plan.lanes.some((lane) => claims.some((claim) => turnHolds(lane, claim) === true))
+  );
 }
 
 /** The process at the other end, or one it descends from, has the lane's lock open and locked. */

@@ -1,14 +1,23 @@
 import { readFile } from 'node:fs/promises';
-import { type LockTable, readLockTable, seesAllProcesses } from '../gate/kernel-locks.ts';
+import {
+  type LockTable,
+  lockTable,
+  mayBePaged,
+  PAGED_READINGS,
+  readLockTable,
+} from '../gate/kernel-locks.ts';
 import { createLaneWatch, type LaneWatch } from '../gate/lane-watch.ts';
-import { parseKernelLocks } from '../gate/proc-locks.ts';
 
 /** Reads the kernel's table of locks without holding the caller up; null: this system has none. */
 export type ReadTable = () => Promise<LockTable | null>;
 
 async function readTableAside(): Promise<LockTable | null> {
   try {
-    return { locks: parseKernelLocks(await readFile('/proc/locks', 'utf8')), complete: seesAllProcesses() };
+    const texts = [await readFile('/proc/locks', 'utf8')];
+    while (texts.length < PAGED_READINGS && mayBePaged(texts[0] ?? '')) {
+      texts.unshift(await readFile('/proc/locks', 'utf8'));
+    }
+    return lockTable(texts);
   } catch {
     return null;
   }

@@ -1,5 +1,6 @@
-import { chmod, mkdir, stat } from 'node:fs/promises';
+import { chmod, stat } from 'node:fs/promises';
 import { fail, messageOf, ok, type Result } from '../../../shared/errors.ts';
+import { makeFolders } from '../make-folders.ts';
 
 export interface StateDirReady {
   /** What was put right, in sentences. */
@@ -20,7 +21,7 @@ export async function ensureStateDir(
   effectiveUid: number | null,
 ): Promise<Result<StateDirReady>> {
   try {
-    await mkdir(stateDir, { recursive: true, mode: 0o700 });
+    makeFolders(stateDir, 0o700);
     const found = await stat(stateDir);
     if (!found.isDirectory()) {
       return fail(

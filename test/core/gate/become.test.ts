@@ -75,6 +75,8 @@ it('a lane whose descriptor can not be kept is not given up by becoming the comm
     tryLock: () => ({ kind: 'taken' }),
     unlock: () => undefined,
     makeInheritable: () => false,
+    handOn: () => undefined,
+    blockStreams: () => undefined,
     prepareExec: () => {
       throw new Error('it went on');
     },

@@ -16,6 +16,8 @@ describe('the gate out of order lets every turn through, and tells it once (rule
     tryLock: () => ({ kind: 'failed', errno: 'ENOLCK' }),
     unlock: () => undefined,
     makeInheritable: () => true,
+    handOn: () => undefined,
+    blockStreams: () => undefined,
     prepareExec: () => undefined,
   };
   type Case = readonly [string, (root: string) => ReturnType<typeof gateIn>];
@@ -140,6 +142,30 @@ describe('the gate out of order lets every turn through, and tells it once (rule
     using turn = gate.tryTurn(URL_8080, { onReport, session: 'next' });
     expect(turn.kind).toBe('held');
     expect(readFileSync(join(folder.path, `${LANE_8080}.json`), 'utf8')).toContain('"next"');
+  });
+
+  it.each([
+    '{"schema":"vram-landlord/gate-means/1","lanes":[]}',
+    '{"schema":"vram-landlord/gate-means/1","models":{}}',
+    'no JSON',
+  ])('a meaning of garbage is told, and the port is its own lane: %s', (text) => {
+    using folder = tempFolder();
+    writeFileSync(join(folder.path, `${LANE_8080}.means`), text);
+    const { gate, reports, onReport, told } = gateIn(folder.path);
+    using turn = gate.tryTurn(URL_8080, { onReport });
+    expect(gate.tryTurn(URL_8080, { onReport, session: 'b' }).kind).toBe('busy');
+    expect(turn).toMatchObject({ kind: 'held', locks: [join(folder.path, `${LANE_8080}.lock`)] });
+    expect(reports.map((report) => report.reason)).toEqual(['means_garbage']);
+    expect(openings(told)).toEqual(reports.map((report) => report.message));
+  });
+
+  it('a meaning that names a lane twice takes it once', () => {
+    using folder = tempFolder();
+    const lanes = ['127.0.0.1_9090', '127.0.0.1_9090'];
+    const text = JSON.stringify({ schema: 'vram-landlord/gate-means/1', lanes });
+    writeFileSync(join(folder.path, `${LANE_8080}.means`), text);
+    using turn = gateIn(folder.path).gate.tryTurn(URL_8080);
+    expect(turn).toMatchObject({ kind: 'held', locks: [join(folder.path, '127.0.0.1_9090.lock')] });
   });
 
   it('a width of garbage is told, and the lane is one turn wide', () => {

@@ -1,6 +1,12 @@
+import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
+import { inspectLane } from '../../../electron/core/gate/inspect.ts';
+import { laneFiles } from '../../../electron/core/gate/lane-files.ts';
+import { turnHolds } from '../../../electron/core/gate/nested.ts';
+import { sidecarOf, writeSidecar } from '../../../electron/core/gate/sidecar.ts';
 import { withTurn } from '../../../electron/core/gate/with-turn.ts';
 import {
   gateIn,
@@ -154,17 +160,97 @@ describe('no process waits on itself (rule 20)', () => {
     expect(results.map((result) => result.ok).sort()).toEqual([false, true]);
   });
 
-  it('a turn that names the holder’s turn passes while that one really holds the lane', async () => {
+  it('a stranger that has copied the name of the holder’s turn does not pass', async () => {
     using folder = tempFolder();
     await using holder = await nodeHolder(folder.path, 'a');
     const { turn } = JSON.parse(readFileSync(join(folder.path, `${LANE_8080}.json`), 'utf8'));
-    const inside = gateIn(folder.path, {}, { LANDLORD_TURN: turn }).gate;
-    expect(inside.tryTurn(URL_8080)).toMatchObject({ kind: 'nested', turn });
-    const other = gateIn(folder.path, {}, { LANDLORD_TURN: 'made-up' }).gate;
-    expect(other.tryTurn(URL_8080).kind).toBe('busy');
+    const stranger = gateIn(folder.path, {}, { LANDLORD_TURN: turn }).gate;
+    expect(stranger.tryTurn(URL_8080).kind).toBe('busy');
     await holder.end();
-    using after = inside.tryTurn(URL_8080);
+    using after = stranger.tryTurn(URL_8080);
     expect(after.kind).toBe('held');
+  });
+
+  it('turns inside turns on several lanes pass each of them, in any order', async () => {
+    using folder = tempFolder();
+    const { gate } = gateIn(folder.path);
+    const other = 'http://127.0.0.1:9090';
+    const kinds = await withTurn(gate, URL_8080, { session: 'a' }, async (outer) => {
+      const inner = await withTurn(gate, other, { session: 'a' }, async (turn) => {
+        const again = await withTurn(gate, URL_8080, { waitMs: 60_000 }, (nested) => nested);
+        if (!again.ok || outer.kind !== 'held' || turn.kind !== 'held') throw new Error('not so');
+        expect(turn.env).toEqual({ LANDLORD_TURN: `${outer.turn},${turn.turn}` });
+        return again.value.kind;
+      });
+      return inner;
+    });
+    expect(kinds).toEqual({ ok: true, value: { ok: true, value: 'nested' } });
+  });
+
+  it('another thread of this process is another turn', async () => {
+    using folder = tempFolder();
+    const { gate } = gateIn(folder.path);
+    using turn = gate.tryTurn(URL_8080, { sidecar: false });
+    expect(turn.kind).toBe('held');
+    const worker = new Worker(new URL('../../support/gate-turns.ts', import.meta.url), {
+      argv: [URL_8080],
+      env: { VRAM_LANDLORD_GATE_DIR: folder.path, VRAM_LANDLORD_REPORTS: 'off' },
+      stdout: true,
+    });
+    let said = '';
+    worker.stdout.on('data', (part) => {
+      said += String(part);
+    });
+    await once(worker, 'exit');
+    expect(JSON.parse(said)).toMatchObject({ kinds: ['busy', 'busy', 'busy'] });
+  });
+
+  it('an old sidecar of this very process does not speak for a later turn without one', async () => {
+    using folder = tempFolder();
+    const { gate } = gateIn(folder.path);
+    const lane = laneFiles(folder.path, LANE_8080);
+    gate.tryTurn(URL_8080, { turn: 'old' })[Symbol.dispose]();
+    expect(existsSync(join(folder.path, `${LANE_8080}.json`))).toBe(false);
+    for (const sidecar of [false, 'soon'] as const) {
+      // As left by a program that this process was before it became this one.
+      writeSidecar(
+        join(folder.path, `127.0.0.1_${sidecar === false ? 9001 : 9002}.json`),
+        sidecarOf({ session: null, model: null, class: null, turn: 'old' }, 0),
+        0o600,
+      );
+      const port = sidecar === false ? 9001 : 9002;
+      using turn = gate.tryTurn(`http://localhost:${port}`, { sidecar });
+      expect(turn.kind).toBe('held');
+      expect(turnHolds(laneFiles(folder.path, `127.0.0.1_${port}`), 'old')).toBe(false);
+    }
+    using now = gate.tryTurn(URL_8080, { sidecar: false });
+    expect([now.kind, turnHolds(lane, 'old')]).toEqual(['held', false]);
+  });
+
+  it.each(['startTime', 'pid'])('a sidecar of another %s, or none, proves nothing', (field) => {
+    using folder = tempFolder();
+    const { gate } = gateIn(folder.path);
+    const lane = laneFiles(folder.path, LANE_8080);
+    const path = join(folder.path, `${LANE_8080}.json`);
+    using turn = gate.tryTurn(URL_8080, { turn: 'mine' });
+    expect([turn.kind, turnHolds(lane, 'mine')]).toEqual(['held', true]);
+    const written: Record<string, unknown> = JSON.parse(readFileSync(path, 'utf8'));
+    for (const value of [undefined, null, Number(written[field]) + 1]) {
+      writeFileSync(path, JSON.stringify({ ...written, [field]: value }));
+      expect(turnHolds(lane, 'mine'), String(value)).toBe(false);
+      expect(inspectLane(lane)).toMatchObject({ held: true, holders: [{ session: null, turn: null }] });
+    }
+  });
+
+  it('a release leaves the sidecar of the turn that replaced its lock alone', () => {
+    using folder = tempFolder();
+    const { gate } = gateIn(folder.path);
+    const first = gate.tryTurn(URL_8080, { turn: 'first' });
+    rmSync(join(folder.path, `${LANE_8080}.lock`));
+    using second = gate.tryTurn(URL_8080, { turn: 'second' });
+    first[Symbol.dispose]();
+    expect(second.kind).toBe('held');
+    expect(readFileSync(join(folder.path, `${LANE_8080}.json`), 'utf8')).toContain('"second"');
   });
 
   it('a name of an old turn does not pass by another program’s lock', async () => {

@@ -39,6 +39,14 @@ describe('one backend is one key, however its URL is written (rule 15)', () => {
     '//localhost:8080',
     '[::1]:8080',
     ':8080',
+    'http:/localhost:8080',
+    'http:localhost:8080/v1',
+    'http:\\\\localhost:8080',
+    'http:///localhost:8080',
+    'HTTP:\\127.0.0.1:8080\\v1',
+    'http://loc\talhost:80\n80',
+    'ws:/[::1]:8080',
+    'http://%6cocalhost:8080',
   ])('%s', (url) => {
     expect(key(url)).toEqual({ kind: 'local', host: '127.0.0.1', port: 8080, name: '127.0.0.1_8080' });
   });

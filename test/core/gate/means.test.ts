@@ -40,8 +40,8 @@ describe('ports that mean other lanes', () => {
     const models = { 'qwen-27b': ['127.0.0.1_8081'] };
     setUpLane(folder.path, { name: '127.0.0.1_7781', width: 1, means: { lanes: [], models } }, false);
     const lane = laneFiles(folder.path, '127.0.0.1_7781');
-    expect(lanesMeant(lane, 'qwen-27b').map((entry) => entry.name)).toEqual(['127.0.0.1_8081']);
-    expect(lanesMeant(lane, 'toString')).toEqual([]);
+    expect(lanesMeant(lane, 'qwen-27b').lanes.map((entry) => entry.name)).toEqual(['127.0.0.1_8081']);
+    expect(lanesMeant(lane, 'toString').lanes).toEqual([]);
     const { gate } = gateIn(folder.path);
     expect(gate.tryTurn('http://localhost:7781/v1', { model: 'cloud' })).toMatchObject({
       kind: 'skipped',
@@ -55,6 +55,8 @@ describe('ports that mean other lanes', () => {
       '{}',
       '{"schema":"vram-landlord/gate-means/1","lanes":["../../x"]}',
       '{"schema":"vram-landlord/gate-means/1","lanes":7}',
+      '{"schema":"vram-landlord/gate-means/1","lanes":[]}',
+      '{"schema":"vram-landlord/gate-means/1","lanes":[],"models":{}}',
     ])
       expect(parseMeaning(text), text).toBeNull();
   });

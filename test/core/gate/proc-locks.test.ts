@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { readLockTable } from '../../../electron/core/gate/kernel-locks.ts';
 import {
   deviceParts,
   kernelFileId,
+  mergeKernelLocks,
   mountDevice,
   parseFdInfo,
   parseKernelLocks,
@@ -14,6 +16,43 @@ const TABLE = `1: POSIX  ADVISORY  WRITE 811 00:1a:901 0 EOF
 4: FLOCK  ADVISORY  WRITE 0 103:12:77 0 EOF
 5: LEASE  ACTIVE    READ  99 fe:00:2146399 0 EOF
 `;
+
+describe('several readings of a table that comes page by page', () => {
+  const lock = (file: string, pid: number, waiting = false) => ({ file, pid, waiting });
+
+  it('are one: what any has counts, newest first, and two who wait are two', () => {
+    const merged = mergeKernelLocks([
+      [lock('a', 2), lock('a', 7, true)],
+      [lock('a', 1), lock('b', 3), lock('a', 7, true), lock('a', 7, true)],
+    ]);
+    expect(merged).toEqual([
+      lock('a', 2),
+      lock('a', 7, true),
+      lock('a', 1),
+      lock('b', 3),
+      lock('a', 7, true),
+    ]);
+  });
+
+  it('are made only where the table may be longer than a page', () => {
+    const line = (index: number): string =>
+      `${index}: FLOCK  ADVISORY  WRITE ${index} fe:00:${index} 0 EOF\n`;
+    const page = (from: number, count: number): string =>
+      Array.from({ length: count }, (_, index) => line(from + index)).join('');
+    const texts = [page(1, 100), page(2, 100), page(3, 100), page(4, 100)];
+    let reads = 0;
+    const table = readLockTable(() => texts[reads++] ?? '');
+    expect(reads).toBe(3);
+    expect(table?.locks.map(({ pid }) => pid)).toContain(1);
+    expect(table?.locks).toHaveLength(102);
+    reads = 0;
+    readLockTable(() => {
+      reads += 1;
+      return page(1, 10);
+    });
+    expect(reads).toBe(1);
+  });
+});
 
 describe('the kernel’s table of locks', () => {
   it('gives the flocks alone, and tells who waits from who holds', () => {
@@ -35,9 +74,10 @@ describe('the kernel’s table of locks', () => {
     expect(parseFdInfo(text)).toEqual({
       inode: 2146399,
       mountId: 27,
+      flags: 0o2100002,
       locks: [{ file: 'fe:00:2146399', pid: 15785, waiting: false }],
     });
-    expect(parseFdInfo('pos:\t0\n')).toEqual({ inode: null, mountId: null, locks: [] });
+    expect(parseFdInfo('pos:\t0\n')).toEqual({ inode: null, mountId: null, flags: null, locks: [] });
   });
 
   it('names a file as the kernel does, by the mount’s device rather than stat’s', () => {

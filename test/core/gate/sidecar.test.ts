@@ -48,8 +48,9 @@ describe('the sidecar', () => {
     using folder = tempFolder();
     const path = join(folder.path, 'x.json');
     expect(readSidecar(path)).toEqual({ kind: 'absent' });
+    writeFileSync(path, '');
+    expect(readSidecar(path)).toEqual({ kind: 'absent' });
     for (const text of [
-      '',
       '{',
       '[]',
       'null',

@@ -43,6 +43,13 @@ describe('ensureStateDir', () => {
     expect((await stat(dir)).mode & 0o777).toBe(0o755);
   });
 
+  it('fails at once where no folder can be made, though its parent is there', async () => {
+    for (const path of ['/proc/no-such-place', '/proc/no-such-place/deeper']) {
+      const refused = await ensureStateDir(path, UID);
+      expect(refused).toMatchObject({ ok: false, error: { code: 'storage_failed' } });
+    }
+  });
+
   it('says in a sentence that a file is in the way', async () => {
     const file = join(dir, 'file');
     await writeFile(file, '');

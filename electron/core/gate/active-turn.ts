@@ -1,0 +1,81 @@
+import type { LaneFiles } from './lane-files.ts';
+import type { FileLocker } from './locker.ts';
+import { removeSidecarOf } from './slot-sidecar.ts';
+import type { TakenSlot } from './take-lanes.ts';
+import { releaseSlot } from './take-slot.ts';
+import { type HeldTurn, TURN_VARIABLE, turnsText } from './turn.ts';
+
+/**
+ * Descriptors of locks this process holds by itself: its sessions exclude one another. One set for
+ * every copy of this library in the process.
+ */
+export const ownDescriptors: Set<number> = sharedSet(Symbol.for('vram-landlord/gate descriptors'));
+
+function sharedSet(key: symbol): Set<number> {
+  const found: unknown = Reflect.get(globalThis, key);
+  if (found instanceof Set) return found;
+  const made = new Set<number>();
+  Reflect.set(globalThis, key, made);
+  return made;
+}
+
+/** A turn of this process that holds its lanes until it is released. */
+export class ActiveTurn implements HeldTurn {
+  readonly kind = 'held';
+  readonly turn: string;
+  readonly waitedMs: number;
+  readonly env: Readonly<Record<string, string>>;
+  readonly #slots: readonly TakenSlot[];
+  readonly #locker: FileLocker;
+  #released = false;
+
+  /** `outer`: names of the turns this one is inside of, outermost first. */
+  constructor(
+    turn: string,
+    outer: readonly string[],
+    slots: readonly TakenSlot[],
+    locker: FileLocker,
+    waitedMs: number,
+  ) {
+    this.turn = turn;
+    this.waitedMs = waitedMs;
+    this.env = { [TURN_VARIABLE]: turnsText([...outer, turn]) };
+    this.#slots = slots;
+    this.#locker = locker;
+    for (const { lock } of slots) ownDescriptors.add(lock.fd);
+  }
+
+  get locks(): readonly string[] {
+    return this.#slots.map(({ lock }) => lock.path);
+  }
+
+  get descriptors(): readonly number[] {
+    return this.#slots.map(({ lock }) => lock.fd);
+  }
+
+  get released(): boolean {
+    return this.#released;
+  }
+
+  holds(lane: LaneFiles): boolean {
+    return (
+      !this.#released &&
+      this.#slots.some((slot) => slot.lane.name === lane.name && slot.lane.root === lane.root)
+    );
+  }
+
+  release(): void {
+    if (this.#released) return;
+    this.#released = true;
+    for (const slot of this.#slots.toReversed()) {
+      // Before the lock is let go: after that the sidecar there may be the next turn's.
+      removeSidecarOf(slot);
+      ownDescriptors.delete(slot.lock.fd);
+      releaseSlot(slot.lock, this.#locker);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.release();
+  }
+}
