@@ -124,6 +124,27 @@ export interface BackendState {
   readonly guards: 'on' | 'observe';
   /** True when it was found by itself and not named in the config. */
   readonly found: boolean;
+  /** Its server's process, where VRAM Landlord runs it; left out: it does not. */
+  readonly own?: OwnServerState;
+}
+
+/**
+ * idle      waits for its first use
+ * taken     something that is not ours listens on its port
+ * waiting   it ended by itself and is started again
+ */
+export interface OwnServerState {
+  readonly status: 'idle' | 'starting' | 'running' | 'waiting' | 'taken' | 'stopped';
+  readonly pid: number | null;
+  readonly startedAt: string | null;
+  readonly nextStartAt: string | null;
+  /** Since VRAM Landlord was started. */
+  readonly restarts: number;
+  /** Why it does not run, in a sentence. */
+  readonly note: string | null;
+  readonly logFile: string;
+  /** Of its log, oldest first. */
+  readonly lastLines: readonly string[];
 }
 
 export type GuardsMode = 'on' | 'observe' | 'paused';

@@ -122,6 +122,7 @@ export async function assemble(
         env,
         () => sampler,
         (id) => (gateway.use(id)?.requests ?? 0) > 0,
+        { cwd: paths.configDir, logFolder: paths.logDir },
       ),
     (change) => loop.onBackendChange(change),
   );

@@ -2,6 +2,7 @@ import type { Result } from '../../../shared/errors.ts';
 import type { BackendKind } from '../../../shared/settings.ts';
 import type { ModelStatus } from '../../../shared/state.ts';
 import type { ProcessIdentity } from '../process/identity.ts';
+import type { OwnProcess } from './own/supervisor.ts';
 
 /**
  * One inference server, watched without touching it (rule 12) and acted on only when asked.
@@ -34,6 +35,8 @@ export interface ObservedModel {
   readonly loadProgress: number | null;
   /** Memory the backend itself claims for it: its own estimate, never a measurement. */
   readonly reportedBytes: number | null;
+  /** Bytes it holds by an exact account of every buffer, as only our own engine keeps one. Left out or null: none. */
+  readonly countedBytes?: number | null;
   /** Its weights on disk, where the backend tells them: less than it takes. Left out or null: not told. */
   readonly weightsBytes?: number | null;
   /** Monotonic ms at which its backend lets it go unless it is used again. Left out or null: not told, or never. */
@@ -60,6 +63,8 @@ export interface BackendSnapshot {
   readonly tellsBusy: boolean;
   /** What this backend does not tell, in sentences. */
   readonly notes: readonly string[];
+  /** Its server's process, where that is ours to run. */
+  readonly own?: OwnProcess;
 }
 
 /** Why `onChange` was called: lets the loop react to a loading model at once and not on its tick. */
@@ -104,4 +109,6 @@ export interface Backend {
   confirmIdle(model: string, signal: AbortSignal): Promise<BusyAnswer>;
   /** Reads its state anew at once, for instance after a signal. */
   refresh(): Promise<void>;
+  /** Starts its server where that is ours and waits for its first use. */
+  wake?(): void;
 }

@@ -12,6 +12,9 @@ import { llamaSwapDialect } from './dialects/llama-swap.ts';
 import { lmStudioDialect } from './dialects/lm-studio.ts';
 import { ollamaDialect } from './dialects/ollama.ts';
 import { llamaCppBackend } from './llama-cpp-router.ts';
+import { logFileOf } from './own/log-file.ts';
+import { ownBackend } from './own/own-backend.ts';
+import { supervisor } from './own/supervisor.ts';
 import { hostAndPort, isThisMachine } from './own-address.ts';
 import { toldBackend } from './told-backend.ts';
 
@@ -22,6 +25,7 @@ export function makeBackend(
   env: Readonly<Record<string, string | undefined>>,
   sampler: () => ChildSampler,
   isServing: (modelId: string) => boolean = () => false,
+  own: OwnPlaces | null = null,
 ): Backend | null {
   const { name, url } = setting;
   if (url === null) return null;
@@ -33,14 +37,50 @@ export function makeBackend(
   };
   const shared = { name, url, clock, apiKey, inspector };
   const dialect = dialectFor(setting.kind, url, clock);
-  const backend =
+  const watched =
     dialect === null
       ? setting.kind === 'llama.cpp'
         ? llamaCppBackend(shared)
         : null
       : toldBackend({ ...shared, dialect });
-  if (backend === null || typeof setting.assumeIdleMs !== 'number') return backend;
+  if (watched === null) return null;
+  const { command } = setting;
+  const backend =
+    command === null || own === null
+      ? watched
+      : ownBackend(watched, ownOptions(setting, command, url, clock, own));
+  if (typeof setting.assumeIdleMs !== 'number') return backend;
   return assumingIdle(backend, setting.assumeIdleMs, clock, (model) => isServing(`${name}/${model}`));
+}
+
+/** Where servers that are ours run and leave their logs. */
+export interface OwnPlaces {
+  readonly cwd: string;
+  readonly logFolder: string;
+}
+
+function ownOptions(
+  setting: BackendSetting,
+  command: readonly string[],
+  url: string,
+  clock: Clock,
+  places: OwnPlaces,
+): Parameters<typeof ownBackend>[1] {
+  const { host, port } = hostAndPort(url);
+  return {
+    start: setting.start ?? 'now',
+    supervisor: (onChange) =>
+      supervisor({
+        name: setting.name,
+        command,
+        host,
+        port,
+        cwd: places.cwd,
+        logFile: logFileOf(places.logFolder, setting.name),
+        clock,
+        onChange,
+      }),
+  };
 }
 
 /** null: llama.cpp, which has an adapter of its own, or a kind that is not watched. */

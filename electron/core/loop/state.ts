@@ -7,6 +7,7 @@ import {
   type LandlordState,
   type LaneState,
   type ModelState,
+  type OwnServerState,
   type PolicyState,
   STATE_SCHEMA,
   type TenantState,
@@ -111,6 +112,16 @@ export function backendState(
     version: snapshot.version,
     guards,
     found,
+    ...(snapshot.own === undefined ? {} : { own: ownState(snapshot.own, iso) }),
+  };
+}
+
+function ownState(own: NonNullable<BackendSnapshot['own']>, iso: ToIso): OwnServerState {
+  const { startedAtMs, nextStartAtMs, ...rest } = own;
+  return {
+    ...rest,
+    startedAt: startedAtMs === null ? null : iso(startedAtMs),
+    nextStartAt: nextStartAtMs === null ? null : iso(nextStartAtMs),
   };
 }
 

@@ -12,6 +12,8 @@ export interface LandlordPaths {
   /** The ledger's text protocol (design §5.4). */
   readonly socketFile: string;
   readonly lockFile: string;
+  /** One file for each server that is ours to run. */
+  readonly logDir: string;
   /** Who holds the lock: `RuntimeRecord` as JSON. */
   readonly runtimeFile: string;
   /** The last config text that was accepted. */
@@ -50,6 +52,7 @@ export function resolvePaths(inputs: PathInputs): LandlordPaths {
     databaseFile: join(stateDir, 'landlord.db'),
     tokenFile: join(stateDir, 'token'),
     socketFile: join(stateDir, 'landlord.sock'),
+    logDir: join(stateDir, 'logs'),
     lockFile: join(stateDir, 'runtime.lock'),
     runtimeFile: join(stateDir, 'runtime.json'),
     lastGoodConfigFile: join(stateDir, 'config.last-good.yaml'),
