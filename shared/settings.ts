@@ -104,7 +104,12 @@ export interface Settings {
   readonly footprints: Readonly<Record<string, number>>;
   readonly fallbacks: readonly FallbackSetting[];
   readonly agents: Readonly<Record<string, AgentSetting>>;
-  readonly server: { readonly port: number; readonly apiKeyEnv: string | null };
+  readonly server: {
+    readonly port: number;
+    readonly apiKeyEnv: string | null;
+    /** Origins of pages that may use `/v1`, lower case; design: none unless listed. */
+    readonly origins: readonly string[];
+  };
 }
 
 const MIB = 1024 * 1024;

@@ -124,7 +124,7 @@ beforeAll(async () => {
     totalBytes: 24_000_000_000,
     footprints: {},
     backend: `  - { name: router, kind: llama.cpp, url: "${url}", lanes: 1, front: ${front} }`,
-    config: 'agents: { hasty: { onBusy: reject } }',
+    config: 'agents: { hasty: { onBusy: reject } }\nserver: { origins: ["https://chat.example"] }',
   });
   await landlord.seen();
   await landlord.is('router/m', 'loaded');
@@ -270,6 +270,41 @@ describe('uploads', () => {
       'transfer-encoding': 'chunked',
     });
     expect(late.status).toBe(413);
+  });
+});
+
+describe('a page of another origin', () => {
+  const from = (origin: string, method: string, path: string, more: Readonly<Record<string, string>> = {}) =>
+    rawRequest(gatewayPort(), {
+      method,
+      path,
+      headers: { origin, 'sec-fetch-site': 'cross-site', ...more },
+    });
+  const PREFLIGHT = {
+    'access-control-request-method': 'POST',
+    'access-control-request-headers': 'authorization',
+  };
+
+  it('that is listed may use /v1, for answers, refusals and questions before them', async () => {
+    const asked = await from('https://chat.example', 'OPTIONS', '/v1/chat/completions', PREFLIGHT);
+    expect(asked.status).toBe(204);
+    expect(asked.headers['access-control-allow-headers']).toBe('authorization');
+    for (const path of ['/v1/models', '/v1/models/m', '/v1/anything?model=nobody']) {
+      const answer = await from('https://chat.example', 'GET', path);
+      expect(answer.headers['access-control-allow-origin'], path).toBe('https://chat.example');
+    }
+    expect((await from('https://chat.example', 'GET', '/metrics')).status).toBe(403);
+  });
+
+  it('that is not gets nothing, and no word of leave', async () => {
+    for (const [method, path] of [
+      ['OPTIONS', '/v1/chat/completions'],
+      ['GET', '/v1/models'],
+    ] as const) {
+      const refused = await from('https://evil.example', method, path, PREFLIGHT);
+      expect(refused.status).toBe(403);
+      expect(refused.headers['access-control-allow-origin']).toBeUndefined();
+    }
   });
 });
 

@@ -51,6 +51,7 @@ export function mountGateway(options: MountOptions): MountedGateway {
     },
     handle: (request, response) => gateway.handle(request, response, null),
     metrics: () => gateway.metrics(),
+    origins: () => context.loop.settings.server.origins,
     front: (backends) => fronts.set(backends),
     use: (modelId) => gateway.use(modelId),
     async stop() {

@@ -38,6 +38,8 @@ export interface GatewayMount {
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
   /** Its part of `/metrics`. */
   metrics(): string;
+  /** Pages of these origins may use `/v1`. */
+  origins?(): readonly string[];
 }
 
 /** A sentence, three names and some figures. */

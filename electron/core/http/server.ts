@@ -6,6 +6,7 @@ import type { EventKind } from '../../../shared/events.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import type { HostApi } from '../runtime-api.ts';
 import { type Credentials, createGatekeeper, type Gatekeeper } from './auth.ts';
+import { corsHeaders, isListedOrigin, preflightHeaders } from './cors.ts';
 import { type Refusal, refusal } from './errors.ts';
 import { SAFE_HEADERS } from './headers.ts';
 import { checkOrigin, type Verdict } from './host-check.ts';
@@ -128,7 +129,7 @@ export async function startHttpServer(options: HttpOptions): Promise<Result<Http
     eventCounts.set(event.kind, (eventCounts.get(event.kind) ?? 0) + 1);
   });
 
-  addChecks(app, gatekeeper, port);
+  addChecks(app, gatekeeper, port, () => options.gateway?.origins?.() ?? []);
   addErrorAnswers(app);
   addPage(app, { api: options.api, pageDir: options.pageDir, gatekeeper });
   addRoutes(app, {
@@ -192,11 +193,31 @@ function credentialsOf({ headers }: IncomingMessage): Credentials {
 }
 
 /** Before any route: the request is meant for us, and its sender may ask this. */
-function addChecks(app: FastifyInstance, gatekeeper: Gatekeeper, port: () => number): void {
+function addChecks(
+  app: FastifyInstance,
+  gatekeeper: Gatekeeper,
+  port: () => number,
+  origins: () => readonly string[],
+): void {
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(SAFE_HEADERS);
-    const verdict = originVerdict(request.raw, port());
+    const { host, origin } = request.headers;
+    const listed = isListedOrigin(request.raw, origins()) ? (origin ?? null) : null;
+    // Of a page that is listed, only whom it meant is asked.
+    const verdict =
+      listed === null
+        ? originVerdict(request.raw, port())
+        : checkOrigin(
+            { method: request.method, host, origin: undefined, fetchSite: undefined, fetchMode: undefined },
+            port(),
+          );
     if (!verdict.allowed) return refuse(reply, refusal(verdict.status, verdict.code, verdict.message));
+    if (listed !== null) {
+      // On the answer itself: what the gateway writes goes past fastify.
+      for (const [name, value] of Object.entries(corsHeaders(listed))) reply.raw.setHeader(name, value);
+      const preflight = preflightHeaders(request.raw);
+      if (preflight !== null) return reply.code(204).headers(preflight).send();
+    }
     const denied = authorize(request.routeOptions.url, credentialsOf(request.raw));
     return denied === null ? undefined : refuse(reply, denied);
   });

@@ -20,7 +20,7 @@ export function defaults(): Settings {
     footprints: {},
     fallbacks: [],
     agents: {},
-    server: { port: 7781, apiKeyEnv: null },
+    server: { port: 7781, apiKeyEnv: null, origins: [] },
   };
 }
 

@@ -162,6 +162,14 @@ export const url = text('a URL', '"http://127.0.0.1:8080"').transform((value, co
   return z.NEVER;
 });
 
+export const pageOrigin = text('the origin of a page', '"https://chat.example.com"').refine(
+  (value) => /^https?:\/\/[^\s/?#@*]+$/i.test(value),
+  {
+    error:
+      'this is not the origin of a page; write its scheme, host and port, such as https://chat.example.com',
+  },
+);
+
 export const variableName = text('the name of an environment variable', 'CLOUD_KEY').refine(
   (value) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(value),
   {

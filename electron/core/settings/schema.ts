@@ -7,6 +7,7 @@ import {
   mapping,
   namePattern,
   oneOf,
+  pageOrigin,
   plainName,
   recordOf,
   shown,
@@ -252,6 +253,9 @@ export const configSchema = mapping(
         apiKeyEnv: variableName.nullish().meta({
           description:
             'The environment variable that holds the key for /v1 and /metrics. Not set: they are open on loopback.',
+        }),
+        origins: listOf(pageOrigin, '["https://chat.example.com"]').nullish().meta({
+          description: 'Web pages that may use /v1, by their origin. Default: none.',
         }),
       },
       'a server',

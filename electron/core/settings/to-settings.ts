@@ -30,6 +30,7 @@ export function toSettings(config: ParsedConfig, home: string | null): Settings 
     server: {
       port: config.server?.port ?? base.server.port,
       apiKeyEnv: config.server?.apiKeyEnv ?? base.server.apiKeyEnv,
+      origins: config.server?.origins?.map((origin) => origin.toLowerCase()) ?? base.server.origins,
     },
   };
 }

@@ -33,7 +33,7 @@ fallbacks:
 agents:
   writer: { class: interactive, onBusy: reject }
   indexer: { class: batch }
-server: { port: 7000, apiKeyEnv: LANDLORD_KEY }
+server: { port: 7000, apiKeyEnv: LANDLORD_KEY, origins: ["https://Chat.example"] }
 `;
 
 function good(text: string): Settings {
@@ -118,7 +118,7 @@ describe('parseSettings', () => {
         writer: { class: 'interactive', onBusy: 'reject' },
         indexer: { class: 'batch', onBusy: 'wait' },
       },
-      server: { port: 7000, apiKeyEnv: 'LANDLORD_KEY' },
+      server: { port: 7000, apiKeyEnv: 'LANDLORD_KEY', origins: ['https://chat.example'] },
     });
   });
 
@@ -216,6 +216,7 @@ describe('parseSettings', () => {
     ['backends: [{ name: a, kind: ollama, url: "http://[::1]:7781" }]', 'backends[0].url: ', 'server.port'],
     ['agents: { w: { clas: batch } }', 'config.yaml:1:16: agents.w.clas: ', 'did you mean class?'],
     ['server: { port: 70000 }', 'config.yaml:1:17: server.port: ', '1 to 65535'],
+    ['server: { origins: ["*"] }', 'config.yaml:1:21: server.origins[0]: ', 'not the origin of a page'],
     ['server: 7781', 'config.yaml:1:9: server: ', 'keys and values'],
     ['- a', 'config.yaml:1:1: ', 'keys and values'],
     // Not YAML.
