@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
-import type { ServerQuery } from '../process/identity.ts';
+import { withEnvironment } from '../ledger/footprint/environment-flags.ts';
+import type { ProcessIdentity, ServerQuery } from '../process/identity.ts';
 import type { ServerInspector } from '../process/proof.ts';
 import { type MetricsEvidence, parseMetrics } from './activity.ts';
 import type { Backend, BackendChange, BackendSnapshot, ObservedModel } from './backend.ts';
@@ -53,6 +54,7 @@ export function llamaCppBackend(options: {
   let models = NO_MODELS;
   let link = NO_LINK;
   let listener: ((change: BackendChange) => void) | null = null;
+  const environments: Environments = new Map();
 
   const emit = (model: string | null, what: BackendChange['what']): void => {
     try {
@@ -170,6 +172,7 @@ export function llamaCppBackend(options: {
         link,
         models: [...models.values()],
         children,
+        environments,
         nowMs: clock.monotonicMs(),
       }),
     load: actions.load,
@@ -186,6 +189,7 @@ function snapshotOf(view: {
   readonly link: Link;
   readonly models: readonly TrackedModel[];
   readonly children: ChildWatch;
+  readonly environments: Environments;
   readonly nowMs: number;
 }): BackendSnapshot {
   const { link, models } = view;
@@ -212,6 +216,7 @@ function observedOf(
   model: TrackedModel,
   view: {
     readonly children: ChildWatch;
+    readonly environments: Environments;
     readonly link: Link;
     readonly isLocal: boolean;
     readonly url: string;
@@ -229,7 +234,7 @@ function observedOf(
     busy: busyOf(model, child.activity.busy),
     lastBusyAtMs: child.activity.lastBusyAtMs,
     sinceMs: model.sinceMs,
-    args: model.args ?? process?.command ?? null,
+    args: argsOf(model, process, view.environments),
     modelPath: model.modelPath,
     port: view.link.props?.role === 'single' ? ownPort : model.port,
     process,
@@ -245,6 +250,20 @@ function observedOf(
     stopTimeoutMs: model.stopTimeoutMs,
     failure: model.failure,
   };
+}
+
+/** What the last process of each model had in its environment: the next one will have it too. */
+type Environments = Map<string, NonNullable<ProcessIdentity['variables']>>;
+
+/** As its process was really started: its environment counts too, where it can be read. */
+function argsOf(
+  model: TrackedModel,
+  process: ProcessIdentity | null,
+  environments: Environments,
+): readonly string[] | null {
+  if (process !== null) environments.set(model.name, process.variables ?? []);
+  const args = model.args ?? process?.command ?? null;
+  return args === null ? null : withEnvironment(args, environments.get(model.name) ?? []);
 }
 
 function oddNote(model: TrackedModel): string {

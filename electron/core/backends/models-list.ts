@@ -1,4 +1,5 @@
 import { fail, ok, type Result } from '../../../shared/errors.ts';
+import { presetArgs } from '../ledger/footprint/other-flags.ts';
 import { flagValue } from '../process/procfs-text.ts';
 import { field } from './http.ts';
 
@@ -78,7 +79,8 @@ function parseModel(entry: unknown): ListedModel | null {
   const status = field(entry, 'status');
   const statusText = textOf(field(status, 'value')) ?? textOf(status) ?? NOT_TOLD;
   const reported = reportedStatus(statusText);
-  const args = wordsOf(field(status, 'args'));
+  const preset = textOf(field(status, 'preset'));
+  const args = argsOf(wordsOf(field(status, 'args')), preset);
   const flags = args ?? [];
   const port = Number(flagValue(flags, '--port') ?? 0);
   const meta = field(entry, 'meta');
@@ -96,9 +98,16 @@ function parseModel(entry: unknown): ListedModel | null {
       positiveOf(field(meta, 'n_ctx')) ??
       positiveOf(field(entry, 'context_length')) ??
       positiveOf(Number(flagValue(flags, '--ctx-size', '-c') ?? 0)),
-    stopTimeoutMs: stopTimeoutMs(textOf(field(status, 'preset'))),
+    stopTimeoutMs: stopTimeoutMs(preset),
     tellsMetrics: flags.includes('--metrics'),
   };
+}
+
+/** A build that shows no command line of what is not loaded shows the preset that it will be made from. */
+function argsOf(args: readonly string[] | null, preset: string | null): readonly string[] | null {
+  if (preset === null || (args !== null && args.length > 0)) return args;
+  const words = presetArgs(preset);
+  return words.length === 0 ? args : ['llama-server', ...words];
 }
 
 /** The preset is told as the text of its INI section; null where the build does not tell it. */

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts';
+import { withEnvironment } from '../ledger/footprint/environment-flags.ts';
 import { isLlamaServer, type ServerInspector } from '../process/proof.ts';
 import type { MetricsEvidence } from './activity.ts';
 import type { Backend, BackendChange, BackendSnapshot, BusyAnswer, ObservedModel } from './backend.ts';
@@ -164,7 +165,7 @@ export function toldBackend(options: {
       busy,
       lastBusyAtMs,
       sinceMs: model.sinceMs,
-      args: told.args,
+      args: told.args === null ? null : withEnvironment(told.args, process?.variables ?? []),
       modelPath: told.modelPath,
       port: isPresent ? (told.port ?? process?.port ?? null) : null,
       process,

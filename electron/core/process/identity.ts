@@ -16,6 +16,8 @@ export interface ProcessFacts {
   readonly listeningPorts: readonly number[] | null;
   /** `LLAMA_SERVER_ROUTER_PORT` of its environment, where readable and set. */
   readonly routerPort: number | null;
+  /** What of its environment changes what its model takes, as llama-server reads it; left out: none, or not readable. */
+  readonly variables?: readonly (readonly [name: string, value: string])[];
   /** utime + stime in milliseconds. */
   readonly cpuMs: number;
   /** proc(5) state letter: R, S, D (uninterruptible), Z (zombie), … */
@@ -27,6 +29,8 @@ export interface ProcessIdentity {
   readonly pid: number;
   readonly startTimeTicks: number;
   readonly command: readonly string[];
+  /** Of `ProcessFacts`: no mark of identity. */
+  readonly variables?: readonly (readonly [name: string, value: string])[];
   readonly port: number;
   readonly parentPid: number;
   readonly parentStartTimeTicks: number | null;

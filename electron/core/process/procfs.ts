@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { memoryVariables } from '../ledger/footprint/environment-flags.ts';
 import type { ProcessFacts, ServerQuery } from './identity.ts';
 import {
   environValue,
@@ -130,6 +131,7 @@ export function procfs(root = '/proc', pageBytes = machinePageBytes()): ProcRead
     if (seen === null) return null;
     const environ = text(`${pid}/environ`);
     const routerPort = environ === null ? null : environValue(environ, 'LLAMA_SERVER_ROUTER_PORT');
+    const variables = environ === null ? [] : memoryVariables(environ);
     return {
       pid,
       startTimeTicks: seen.startTimeTicks,
@@ -139,6 +141,7 @@ export function procfs(root = '/proc', pageBytes = machinePageBytes()): ProcRead
       command: command(pid),
       listeningPorts: portsOf(pid),
       routerPort: routerPort !== null && /^\d{1,5}$/.test(routerPort) ? Number(routerPort) : null,
+      ...(variables.length === 0 ? {} : { variables }),
       cpuMs: seen.cpuTicks * MS_PER_TICK,
       state: seen.state,
     };

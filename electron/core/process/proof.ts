@@ -77,6 +77,7 @@ export function proveServer(
       pid: process.pid,
       startTimeTicks: process.startTimeTicks,
       command,
+      ...(process.variables === undefined ? {} : { variables: process.variables }),
       port: portOf(process),
       parentPid: process.parentPid,
       parentStartTimeTicks: process.parentStartTimeTicks ?? router?.startTimeTicks ?? null,

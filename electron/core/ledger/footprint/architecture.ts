@@ -1,4 +1,6 @@
+import { type CompressedFacts, compressedOf } from './compressed.ts';
 import { archNumber, type GgufHeader, perLayer } from './gguf-header.ts';
+import { type IndexerRow, indexerRows } from './indexer.ts';
 import { type LatentFacts, latentOf } from './mla.ts';
 import { type RecurrentFacts, recurrentOf } from './recurrent.ts';
 import { type WindowFacts, windowOf } from './swa.ts';
@@ -17,6 +19,7 @@ export interface LayerFacts {
   readonly recurrent: boolean;
   /** False: it uses another layer's keys and values, or has none. */
   readonly ownsCache: boolean;
+  readonly indexer: IndexerRow | null;
 }
 
 /** What a footprint depends on, read from a header. Sizes are in elements, not bytes. */
@@ -38,8 +41,7 @@ export interface ModelFacts {
   readonly window: WindowFacts | null;
   readonly latent: LatentFacts | null;
   readonly recurrent: RecurrentFacts | null;
-  /** Elements per token of a second cache of keys that choose what is attended to; 0: none. */
-  readonly indexerElements: number;
+  readonly compressed: CompressedFacts | null;
   /** Reads a whole text at once and keeps no cache (embedding models). */
   readonly encoder: boolean;
   readonly notes: readonly string[];
@@ -47,7 +49,7 @@ export interface ModelFacts {
 
 /** llama.cpp makes no memory for these (`create_memory`); they read a text at once. */
 const ENCODERS =
-  /^(?:bert|modern-bert|neo-bert|eurobert|jina-bert-v[23]|nomic-bert(?:-moe)?|gemma-embedding|t5encoder|wavtokenizer-dec|dream|llada(?:-moe)?|rnd1|clip)$/;
+  /^(?:bert|modern-bert|neo-bert|eurobert|jina-bert-v[23]|nomic-bert(?:-moe)?|gemma-embedding|wavtokenizer-dec|dream|llada(?:-moe)?|rnd1|clip)$/;
 
 /**
  * Layers before this one own their cache where the file has no key for it (llama.cpp, models/gemma3n.cpp).
@@ -57,7 +59,9 @@ const OWN_CACHE_LAYERS: Readonly<Record<string, number>> = { gemma3n: 20 };
 export function factsOf(header: GgufHeader): ModelFacts {
   const { architecture } = header;
   const notes: string[] = [];
-  const count = archNumber(header, 'block_count') ?? countBlocks(header);
+  const blocks = archNumber(header, 'block_count') ?? countBlocks(header);
+  // Blocks that a text passes several times keep keys and values for each passage (models/nanbeige.cpp).
+  const count = blocks * Math.max(1, archNumber(header, 'num_loops') ?? 1);
   const nextTokenLayers = Math.min(archNumber(header, 'nextn_predict_layers') ?? 0, Math.max(0, count - 1));
   const main = count - nextTokenLayers;
   const embedding = archNumber(header, 'embedding_length') ?? shapeOf(header, 'token_embd.weight')[0] ?? 0;
@@ -69,20 +73,28 @@ export function factsOf(header: GgufHeader): ModelFacts {
   const owners = cacheOwners(header, main);
   const lengths = headLengths(header, embedding, heads);
   const encoder = ENCODERS.test(architecture);
+  const attends = (index: number): boolean =>
+    (kvHeads[index] ?? 0) > 0 && (recurrent === null || recurrent.attends[index] !== false);
+  const indexers = indexerRows(header, count, {
+    main,
+    attends,
+    windowed: (index) => window?.layers[index] ?? false,
+    valueLength: lengths.plain.value,
+  });
   const layers = Array.from({ length: count }, (_, index): LayerFacts => {
     const windowed = window?.layers[index] ?? false;
     const length = windowed ? lengths.windowed : lengths.plain;
     const own = kvHeads[index] ?? 0;
-    const attends = own > 0 && (recurrent === null || recurrent.attends[index] !== false);
     return {
       heads: heads[index] ?? 0,
       kvHeads: own,
-      keyElements: attends ? own * length.key : 0,
-      valueElements: attends ? own * length.value : 0,
+      keyElements: attends(index) ? own * length.key : 0,
+      valueElements: attends(index) ? own * length.value : 0,
       feedForward: feedForward[index] ?? 0,
       windowed,
       recurrent: recurrent?.layers[index] ?? false,
       ownsCache: !encoder && (index >= main || index < owners),
+      indexer: indexers[index] ?? null,
     };
   });
   return {
@@ -93,13 +105,13 @@ export function factsOf(header: GgufHeader): ModelFacts {
     vocabulary: vocabularyOf(header),
     trainedContext: archNumber(header, 'context_length'),
     experts: archNumber(header, 'expert_count') ?? 0,
-    expertsUsed: archNumber(header, 'expert_used_count') ?? 0,
-    expertFeedForward: archNumber(header, 'expert_feed_forward_length') ?? 0,
+    expertsUsed: most(header, 'expert_used_count', count),
+    expertFeedForward: most(header, 'expert_feed_forward_length', count),
     gated: isGated(header, Math.max(0, ...feedForward)),
     window,
     latent: latentOf(header),
     recurrent,
-    indexerElements: archNumber(header, 'attention.indexer.key_length') ?? 0,
+    compressed: compressedOf(header, count, lengths.plain.key),
     encoder,
     notes,
   };
@@ -107,8 +119,8 @@ export function factsOf(header: GgufHeader): ModelFacts {
 
 /** `key_length` and `value_length` where they are; else the embedding over the heads. Windowed layers may have their own. */
 function headLengths(header: GgufHeader, embedding: number, heads: readonly number[]) {
-  const most = Math.max(0, heads.find((one) => one > 0) ?? 0);
-  const even = most === 0 ? 0 : Math.floor(embedding / most);
+  const first = Math.max(0, heads.find((one) => one > 0) ?? 0);
+  const even = first === 0 ? 0 : Math.floor(embedding / first);
   const key = archNumber(header, 'attention.key_length') ?? even;
   const value = archNumber(header, 'attention.value_length') ?? even;
   return {
@@ -118,6 +130,11 @@ function headLengths(header: GgufHeader, embedding: number, heads: readonly numb
       value: archNumber(header, 'attention.value_length_swa') ?? value,
     },
   };
+}
+
+/** The largest over all layers, of a number or a list. */
+function most(header: GgufHeader, key: string, count: number): number {
+  return Math.max(0, ...(perLayer(header, key, count) ?? []));
 }
 
 /** How many layers, from the first, have a cache of their own. */

@@ -46,7 +46,11 @@ function layerStretches(facts: ModelFacts, flags: LoadFlags, shape: CacheShape):
     stateElements(facts),
   ];
   return (
-    masks + batch(Math.max(...stretches)) + stateCopies(facts, flags) + expandedBytes(facts, flags, cells)
+    masks +
+    batch(Math.max(...stretches)) +
+    stateCopies(facts, flags) +
+    expandedBytes(facts, flags, cells) +
+    turnedBytes(facts, flags, cells)
   );
 }
 
@@ -71,6 +75,13 @@ function latentElements(facts: ModelFacts, flags: LoadFlags): number {
 function expandedBytes(facts: ModelFacts, flags: LoadFlags, cells: number): number {
   if (facts.latent === null || !flags.latentCache) return 0;
   return 2 * cells * widest(facts, (layer) => layer.keyElements + layer.valueElements);
+}
+
+/** Without flash attention the values of all cells, which are part of the latent rows, are copied and turned. */
+function turnedBytes(facts: ModelFacts, flags: LoadFlags, cells: number): number {
+  const { latent } = facts;
+  if (latent === null || !latent.inFile || flags.latentCache || flags.flashAttention !== 'off') return 0;
+  return 2 * cells * latent.rankElements;
 }
 
 function stateElements(facts: ModelFacts): number {

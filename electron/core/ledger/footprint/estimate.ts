@@ -42,6 +42,7 @@ export function estimate(
   const facts = factsOf(header);
   const notes = [...facts.notes];
   const shape = cacheShape(facts, flags);
+  const main = facts.layers.length - facts.nextTokenLayers;
   const unified = isUnified(kind);
   const caches = layerCacheBytes(facts, flags, shape, notes);
   const states = layerStateBytes(facts, flags);
@@ -63,17 +64,14 @@ export function estimate(
   return {
     ...parts,
     totalBytes: Object.values(parts).reduce((sum, bytes) => sum + bytes, 0),
-    layers: facts.layers.length - facts.nextTokenLayers,
-    kvLayers: caches.filter((bytes) => bytes > 0).length,
+    layers: main,
+    kvLayers: caches.slice(0, main).filter((bytes) => bytes > 0).length,
     contextTokens: facts.encoder
       ? Math.min(shape.contextTokens, facts.trainedContext ?? Infinity)
       : shape.contextTokens,
     notes: [...notes, ...remarks(facts, flags, kind, weights.hostBytes)],
   };
 }
-
-/** Caches of a kind of their own in llama.cpp (llama-kv-cache-dsv4.cpp, llama-kv-cache-msa.cpp). */
-const COMPRESSED_CACHES = /^(?:deepseek4|minimax-m3)/;
 
 /** Next-token layers that draft are a context of their own, with buffers of its own. */
 function drafts(facts: ModelFacts, flags: LoadFlags): boolean {
@@ -137,8 +135,6 @@ function remarks(
     notes.push(
       `llama-server from build ${FEW_OUTPUTS_BUILD} on takes less for its outputs than is counted here.`,
     );
-  if (COMPRESSED_CACHES.test(facts.architecture))
-    notes.push('This architecture keeps compressed caches of its own, which are not counted.');
   if (quantised(flags) && flags.flashAttention === 'off')
     notes.push('Quantised values need flash attention: llama-server refuses this.');
   return notes;

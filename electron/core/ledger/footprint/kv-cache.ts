@@ -1,4 +1,5 @@
 import type { LayerFacts, ModelFacts } from './architecture.ts';
+import { compressedRows, compressorElements } from './compressed.ts';
 import { type LoadFlags, slotsOf } from './flags.ts';
 import { type GgmlType, ggmlTypeNamed, packedBytes } from './ggml-types.ts';
 import { roundUp } from './round-up.ts';
@@ -31,12 +32,19 @@ export function cacheShape(facts: ModelFacts, flags: LoadFlags): CacheShape {
   const { sequences, streams } = slotsOf(flags);
   const asked = Math.max(1, flags.contextTokens ?? facts.trainedContext ?? FALLBACK_CONTEXT);
   const cells = roundUp(Math.max(1, Math.floor(asked / streams)), CELL_STEP);
-  const ubatch = ubatchOf(flags, cells * streams);
-  const window =
-    facts.window === null || flags.fullWindowCache
-      ? cells
-      : windowCells(facts.window.tokens, cells, sequences / streams, ubatch);
-  return { contextTokens: cells * streams, cells, windowCells: window, streams, sequences };
+  const shape = { contextTokens: cells * streams, cells, windowCells: cells, streams, sequences };
+  return { ...shape, windowCells: windowCellsOf(facts, flags, shape, sequences / streams) };
+}
+
+/** Of one stream that so many sequences share. */
+function windowCellsOf(
+  facts: ModelFacts,
+  flags: LoadFlags,
+  shape: Pick<CacheShape, 'cells' | 'contextTokens'>,
+  sequences: number,
+): number {
+  if (facts.window === null || flags.fullWindowCache) return shape.cells;
+  return windowCells(facts.window.tokens, shape.cells, sequences, ubatchOf(flags, shape.contextTokens));
 }
 
 /** A physical batch is no longer than a logical one, nor than the context. */
@@ -45,9 +53,14 @@ export function ubatchOf(flags: Pick<LoadFlags, 'batch' | 'ubatch'>, contextToke
 }
 
 /**
- * Bytes of keys and values of each layer, 0 where it keeps none: cells × (row of keys + row of values).
- * Next-token layers have theirs where they draft, a context of their own of the full length.
+ * Here next-token layers have a context of their own, of the full length, with nothing but them in it,
+ * and only where they draft. Elsewhere llama.cpp gives them a cache with the others', used or not, and
+ * drafting makes a second context of all layers (`create_memory`, the layer filters).
  */
+const APART =
+  /^(?:qwen3next|qwen35|qwen35moe|bailingmoe3|nemotron_h_moe|step35|hy_v3|glm-dsa|mimo2|deepseek32|dots3note)$/;
+
+/** Bytes of keys and values of each layer, 0 where it keeps none: cells × (row of keys + row of values). */
 export function layerCacheBytes(
   facts: ModelFacts,
   flags: LoadFlags,
@@ -61,18 +74,35 @@ export function layerCacheBytes(
   const widest = Math.max(0, ...facts.layers.map((layer) => layer.valueElements));
   const latent = facts.latent !== null && (facts.latent.inFile || flags.latentCache) ? facts.latent : null;
   const latentValues = flags.build !== null && flags.build < NO_LATENT_VALUES_BUILD && !flags.latentCache;
-  return facts.layers.map((layer, index) => {
+  const apart = APART.test(facts.architecture);
+  const contexts = !apart && facts.nextTokenLayers > 0 && flags.nextTokenDraft > 0 ? 2 : 1;
+  const oneContext = (layer: LayerFacts, index: number): number => {
     if (!layer.ownsCache || layer.keyElements === 0) return 0;
-    if (index >= main && flags.nextTokenDraft === 0) return 0;
+    if (index >= main && apart && flags.nextTokenDraft === 0) return 0;
+    if (facts.compressed !== null) {
+      const { keyElements, indexerElements } = facts.compressed;
+      const rows = compressedRows(facts.compressed, index, shape.cells);
+      const window = windowCellsOf(facts, flags, shape, 1);
+      return (
+        shape.sequences *
+        ((window + rows.keys) * packedBytes(typeK, keyElements) +
+          rows.indexer * packedBytes(typeK, indexerElements))
+      );
+    }
     const cells = (layer.windowed ? shape.windowCells : shape.cells) * shape.streams;
-    const indexer = facts.indexerElements === 0 ? 0 : packedBytes(typeK, facts.indexerElements);
+    const indexer =
+      layer.indexer === null
+        ? 0
+        : packedBytes(typeK, layer.indexer.key) + packedBytes(typeV, layer.indexer.value);
     if (latent !== null) {
+      const row = latent.byKeys ? layer.keyElements : latent.rowElements;
       const values = latentValues ? packedBytes(typeV, latent.rankElements) : 0;
-      return cells * (packedBytes(typeK, latent.rowElements) + values + indexer);
+      return cells * (packedBytes(typeK, row) + values + indexer);
     }
     const values = flags.flashAttention === 'off' ? widest : layer.valueElements;
     return cells * (packedBytes(typeK, layer.keyElements) + packedBytes(typeV, values) + indexer);
-  });
+  };
+  return facts.layers.map((layer, index) => contexts * oneContext(layer, index));
 }
 
 /**
@@ -80,10 +110,12 @@ export function layerCacheBytes(
  * for each token drafted, to go back to.
  */
 export function layerStateBytes(facts: ModelFacts, flags: LoadFlags): readonly number[] {
-  const { recurrent } = facts;
-  if (recurrent === null) return facts.layers.map(() => 0);
+  const { recurrent, compressed } = facts;
   const { sequences } = slotsOf(flags);
   const kept = sequences * (1 + flags.nextTokenDraft);
+  if (compressed !== null)
+    return facts.layers.map((_, index) => kept * compressorElements(compressed, index) * 4);
+  if (recurrent === null) return facts.layers.map(() => 0);
   const bytes = kept * (recurrent.convolutionElements + recurrent.stateElements) * 4;
   return facts.layers.map((layer: LayerFacts) => (layer.recurrent ? bytes : 0));
 }

@@ -8,6 +8,8 @@ export interface LatentFacts {
   /** The latent rank and the rotated dimensions. */
   readonly rowElements: number;
   readonly rankElements: number;
+  /** The file's own `key_length` is the row's. */
+  readonly byKeys: boolean;
   /** False: the file lets it be computed, but llama.cpp runs it with full keys and values. */
   readonly inFile: boolean;
 }
@@ -29,5 +31,5 @@ export function latentOf(header: GgufHeader): LatentFacts | null {
   const byTensors =
     header.tensors.length === 0 || header.tensors.some((tensor) => /\.attn_k_b\.weight$/.test(tensor.name));
   const row = rank + (archNumber(header, 'rope.dimension_count') ?? 0);
-  return { rowElements: row, rankElements: rank, inFile: byKeys || byTensors };
+  return { rowElements: row, rankElements: rank, byKeys, inFile: byKeys || byTensors };
 }

@@ -1,4 +1,5 @@
 import { commandFlags } from './command-flags.ts';
+import { environmentArgs } from './environment-flags.ts';
 import { DEFAULT_FLAGS, type LoadFlags } from './flags.ts';
 
 /**
@@ -37,20 +38,27 @@ function unquoted(word: string): string {
  * are the long flags without dashes, or its environment variables.
  */
 export function presetFlags(text: string): LoadFlags {
+  return commandFlags(presetArgs(text));
+}
+
+/** The same as a command line, without the program's name. */
+export function presetArgs(text: string): readonly string[] {
   const args: string[] = [];
   for (const line of text.split('\n')) {
     const match = /^\s*([A-Za-z][\w-]*)\s*=\s*(.*?)\s*$/.exec(line);
     const [name, value] = [match?.[1] ?? '', match?.[2] ?? ''];
     if (name === '' || name === 'version') continue;
-    const flag = name.startsWith('LLAMA_ARG_')
-      ? `--${name.slice('LLAMA_ARG_'.length).toLowerCase().replaceAll('_', '-')}`
-      : `${name.length <= 5 && SHORT.has(name) ? '-' : '--'}${name}`;
+    if (name.startsWith('LLAMA_ARG_')) {
+      args.push(...environmentArgs([[name, value]]));
+      continue;
+    }
+    const flag = `${name.length <= 5 && SHORT.has(name) ? '-' : '--'}${name}`;
     if (/^(?:true|on|yes|enabled)$/i.test(value) && !TAKES_ON.has(flag)) args.push(flag);
     else if (/^(?:false|off|no|disabled)$/i.test(value) && !TAKES_ON.has(flag))
       args.push(flag.startsWith('--no-') ? `--${flag.slice(5)}` : `--no-${flag.slice(2)}`);
-    else args.push(VARIABLES[flag] ?? flag, value);
+    else args.push(flag, value);
   }
-  return commandFlags(args);
+  return args;
 }
 
 const SHORT = new Set([
@@ -71,14 +79,6 @@ const SHORT = new Set([
   'dev',
 ]);
 const TAKES_ON = new Set(['--flash-attn', '-fa', '--fit']);
-/** Environment variables that are not the flag's own name. */
-const VARIABLES: Readonly<Record<string, string>> = {
-  '--ubatch': '--ubatch-size',
-  '--batch': '--batch-size',
-  '--n-parallel': '--parallel',
-  '--n-gpu-layers-draft': '--gpu-layers-draft',
-};
-
 /** Of Ollama's API (`options`) and its environment. */
 export interface OllamaOptions {
   readonly num_ctx?: number | undefined;

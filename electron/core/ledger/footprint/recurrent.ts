@@ -29,12 +29,18 @@ const ALL_RECURRENT = /^(?:mamba2?|rwkv6|rwkv6qwen2|rwkv7|arwkv7)$/;
 /** Every layer has a state and attends. */
 const BOTH = /^falcon-h1$/;
 /** A layer without key-value heads has a state (`recurrent_layer_arr`, src/models/*.cpp). */
-const WITHOUT_HEADS = /^(?:jamba|granitehybrid|plamo2|lfm2|lfm2moe|kimi-linear)$/;
+const WITHOUT_HEADS = /^(?:jamba|granitehybrid|plamo2|lfm2|lfm2moe|kimi-linear|kimi-k3|bailingmoe3)$/;
 /** The same, but a layer of feed-forward alone has neither. */
 const WITHOUT_HEADS_OR_FEED_FORWARD = /^nemotron_h(?:_moe)?$/;
-/** One layer in four attends, or as `full_attention_interval` says. */
-const INTERVAL = /^(?:qwen3next|qwen35|qwen35moe)$/;
-const DEFAULT_INTERVAL = 4;
+/** One layer in so many attends where `full_attention_interval` does not say. */
+const INTERVALS: Readonly<Record<string, number>> = {
+  qwen3next: 4,
+  qwen35: 4,
+  qwen35moe: 4,
+  qwen4exp: 4,
+  'minimax-01': 8,
+};
+const DELTA_NET = /^qwen/;
 
 /** What a layer's tensors are called when it has a state. */
 const STATE_TENSOR = /^blk\.(\d{1,4})\.(?:ssm_|shortconv|time_mix|linear_attn)/;
@@ -55,7 +61,7 @@ export function recurrentOf(header: GgufHeader, stack: Stack, notes: string[]): 
     stateElements: sizes?.state ?? 0,
     innerElements: inner,
     mixedElements: kernel > 1 ? (sizes?.convolution ?? 0) / (kernel - 1) : inner,
-    deltaNet: INTERVAL.test(header.architecture),
+    deltaNet: DELTA_NET.test(header.architecture),
     ...marked,
   };
 }
@@ -75,9 +81,9 @@ function markedLayers(header: GgufHeader, stack: Stack): Marks | null {
   if (WITHOUT_HEADS.test(architecture)) return either(each((index) => kvHeads[index] === 0));
   if (WITHOUT_HEADS_OR_FEED_FORWARD.test(architecture))
     return either(each((index) => kvHeads[index] === 0 && feedForward[index] === 0));
-  const interval = archNumber(header, 'full_attention_interval');
-  if (INTERVAL.test(architecture) || (interval !== null && interval > 0)) {
-    const step = Math.max(1, interval ?? DEFAULT_INTERVAL);
+  const interval = archNumber(header, 'full_attention_interval') || INTERVALS[architecture];
+  if (interval !== undefined) {
+    const step = Math.max(1, interval);
     return either(each((index) => (index + 1) % step !== 0));
   }
   return byTensors(header, stack);
@@ -120,8 +126,13 @@ function stateSizes(header: GgufHeader, stack: Stack): { convolution: number; st
   const kernel = archNumber(header, 'ssm.conv_kernel') ?? 0;
   const deltaHead = archNumber(header, 'kda.head_dim') ?? 0;
   if (deltaHead > 0) {
-    const inner = Math.max(...stack.heads, 0) * deltaHead;
+    const inner = (stack.heads[0] || Math.max(...stack.heads, 0)) * deltaHead;
     return { convolution: 3 * (kernel > 0 ? kernel - 1 : 3) * inner, state: deltaHead * inner };
+  }
+  if (header.architecture === 'minimax-01') {
+    const heads = stack.heads[0] ?? 0;
+    const length = archNumber(header, 'attention.key_length') ?? (heads === 0 ? 0 : embedding / heads);
+    return { convolution: 0, state: length * length * heads };
   }
   const inner = archNumber(header, 'ssm.inner_size') ?? 0;
   const size = archNumber(header, 'ssm.state_size') ?? 0;

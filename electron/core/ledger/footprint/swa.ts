@@ -14,8 +14,12 @@ interface WindowRule {
   readonly fullFirst?: true;
   /** Where the file gives no window. */
   readonly tokens?: number;
-  /** The file's window is not used. */
+  /** The file's window is not used; without one in the file there is none, save where `tokens` says. */
   readonly fixedTokens?: number;
+  /** Also reads a list from the file, one for each layer; the others read a period alone and pass lists over. */
+  readonly lists?: true;
+  /** Only a model of so many layers has a window. */
+  readonly layers?: number;
 }
 
 /**
@@ -27,26 +31,32 @@ const RULES: Readonly<Record<string, WindowRule>> = {
   gemma2: { period: 2, tokens: 4096 },
   gemma3: { period: 6 },
   gemma3n: { period: 5 },
-  gemma4: { period: 6 },
+  gemma4: { period: 6, lists: true },
+  'gemma4-assistant': { period: 6, lists: true },
   'gemma-embedding': { period: 6 },
-  llama4: { period: 4, fixedTokens: 8192 },
+  llama4: { period: 4, tokens: 8192, fixedTokens: 8192 },
   cohere2: { period: 4 },
-  cohere2moe: { period: 4 },
+  cohere2moe: { period: 4, fullFirst: true, lists: true },
   'gpt-oss': { period: 2 },
   olmo2: { period: 4 },
-  exaone4: { period: 4 },
-  'exaone-moe': { period: 4 },
-  smallthinker: { period: 4, fullFirst: true },
+  exaone4: { period: 4, tokens: 4096, layers: 64 },
+  'exaone-moe': { period: 4, tokens: 128 },
+  smallthinker: { period: 4, fullFirst: true, fixedTokens: 4096 },
   afmoe: { period: 4 },
+  laguna: { period: 4, fullFirst: true },
+  mellum: { period: 4, lists: true },
+  'muse-glimmer': { period: 4, lists: true },
   plamo3: { period: 8 },
+  // Every layer that attends at all.
+  lfm2: { period: 0 },
   deepseek4: { period: 0 },
 };
 
-/** Keys that some files have for the pattern's period under a name of their own. */
-const PERIOD_KEYS = ['attention.sliding_window_pattern', 'global_attn_every_n_layers'];
+const PATTERN_KEY = 'attention.sliding_window_pattern';
 
 /** llama.cpp runs these without a window though their files name one (Phi 3 logs a warning about it). */
-const NO_WINDOW = /^(?:phi3|phimoe|qwen2|qwen2moe|qwen2vl|llama|mistral3|mistral4|starcoder2|dream|llada)$/;
+const NO_WINDOW =
+  /^(?:phi3|phimoe|qwen2|qwen2moe|qwen2vl|llama|mistral3|mistral4|starcoder2|lfm2moe|dream|llada)$/;
 
 /** null: every layer attends to the whole context. */
 export function windowOf(
@@ -59,12 +69,12 @@ export function windowOf(
   const rule = RULES[architecture] ?? null;
   const said = archNumber(header, 'attention.sliding_window');
   if (said === 0 || NO_WINDOW.test(architecture)) return null;
-  const tokens = rule?.fixedTokens ?? said ?? rule?.tokens ?? null;
+  if (rule?.layers !== undefined && rule.layers !== main) return null;
+  const tokens = said === null ? (rule?.tokens ?? null) : (rule?.fixedTokens ?? said);
   if (tokens === null) return null;
-  const pattern = patternOf(header, count) ?? null;
+  const pattern = rule === null || rule.lists ? patternOf(header, count) : null;
   if (pattern !== null) return { tokens, layers: pattern };
-  const period =
-    PERIOD_KEYS.map((key) => archNumber(header, key)).find((one) => one !== null) ?? rule?.period;
+  const period = archNumber(header, PATTERN_KEY) ?? rule?.period;
   if (period === undefined) {
     notes.push(
       `A sliding window of ${tokens} tokens is named, but not for which layers: a full cache is counted for all.`,
@@ -81,10 +91,9 @@ export function windowOf(
 
 /** A list in the file, one for each layer; a shorter one repeats. */
 function patternOf(header: GgufHeader, count: number): readonly boolean[] | null {
-  const key = 'attention.sliding_window_pattern';
-  if (!isList(header, key)) return null;
-  const length = header.listLengths[`${header.architecture}.${key}`] ?? 0;
-  const list = perLayer(header, key, Math.min(length, count));
+  if (!isList(header, PATTERN_KEY)) return null;
+  const length = header.listLengths[`${header.architecture}.${PATTERN_KEY}`] ?? 0;
+  const list = perLayer(header, PATTERN_KEY, Math.min(length, count));
   if (list === null || list.length === 0) return null;
   return Array.from({ length: count }, (_, index) => (list[index % list.length] ?? 0) !== 0);
 }

@@ -94,6 +94,40 @@ describe('a row of keys and values', () => {
   });
 });
 
+describe('caches of a kind of their own', () => {
+  it('are an indexer’s keys and values in every layer of MiniMax M3 after its dense ones', () => {
+    const header = headerOfKeys('minimax-m3', {
+      ...PLAIN,
+      '.leading_dense_block_count': 3,
+      '.attention.indexer.key_length': 128,
+    });
+    expect(kvMib(header, { contextTokens: 4096 })).toBe((4096 * (32 * 2048 + 29 * (128 + 128)) * 2) / MIB);
+  });
+
+  it('are a window and pressed keys in DeepSeek V4, for each sequence by itself', () => {
+    const header = headerOfKeys('deepseek4', {
+      ...PLAIN,
+      '.block_count': 3,
+      '.attention.head_count_kv': 1,
+      '.attention.key_length': 512,
+      '.attention.value_length': 512,
+      '.attention.sliding_window': 128,
+      '.attention.compress_ratios': [0, 4, 128],
+      '.attention.indexer.key_length': 128,
+    });
+    const { kvBytes, recurrentBytes } = footprintOf(header, { contextTokens: 16_384, slots: null });
+    const window = 3 * 768 * 512;
+    const pressed = 4096 * (512 + 128) + 256 * 512;
+    expect(kvBytes).toBe(4 * (window + pressed) * 2);
+    expect(recurrentBytes).toBe(4 * (2 * 8 * 2 * (512 + 128) + 2 * 128 * 512) * 4);
+  });
+
+  it('are kept once for each time a text passes the blocks in Nanbeige', () => {
+    const header = headerOfKeys('nanbeige', { ...PLAIN, '.num_loops': 2 });
+    expect(footprintOf(header, { contextTokens: 4096 })).toMatchObject({ layers: 64, kvLayers: 64 });
+  });
+});
+
 describe('layers that keep nothing', () => {
   it('have no key-value heads', () => {
     const footprint = footprintOf(
@@ -118,11 +152,20 @@ describe('layers that keep nothing', () => {
     expect(footprintOf(headerOfKeys('gemma3n', { ...PLAIN, '.block_count': 35 })).kvLayers).toBe(20);
   });
 
-  it('predict further tokens, unless they draft', () => {
-    const header = headerOfKeys('glm4moe', { ...PLAIN, '.block_count': 47, '.nextn_predict_layers': 1 });
+  it('predict further tokens in a context of their own, unless they draft', () => {
+    const header = headerOfKeys('step35', { ...PLAIN, '.block_count': 47, '.nextn_predict_layers': 1 });
     const asked = { contextTokens: 4096 };
     expect(footprintOf(header, asked)).toMatchObject({ layers: 46, kvLayers: 46 });
-    expect(kvMib(header, { ...asked, nextTokenDraft: 3 })).toBe(kvMib(header, asked) + 16);
+    expect(kvMib(header, asked)).toBe(46 * 16);
+    expect(kvMib(header, { ...asked, nextTokenDraft: 3 })).toBe(47 * 16);
+  });
+
+  it('are not those for further tokens where llama.cpp gives them a cache with the others', () => {
+    const header = headerOfKeys('bailingmoe2', { ...PLAIN, '.block_count': 47, '.nextn_predict_layers': 1 });
+    const asked = { contextTokens: 4096 };
+    expect(footprintOf(header, asked)).toMatchObject({ layers: 46, kvLayers: 46 });
+    expect(kvMib(header, asked)).toBe(47 * 16);
+    expect(kvMib(header, { ...asked, nextTokenDraft: 3 })).toBe(2 * 47 * 16);
   });
 
   it('are an embedding model’s, which reads its text at once', () => {
@@ -150,9 +193,9 @@ describe('a sliding window', () => {
     ['gpt-oss', 12],
     ['cohere2', 18],
     ['olmo2', 18],
-    ['smallthinker', 18],
     ['plamo3', 21],
-    ['exaone4', 18],
+    ['exaone-moe', 18],
+    ['afmoe', 18],
   ])('of %s is that of %i layers in 24, where the file has no pattern', (architecture, layers) => {
     const owners = architecture === 'gemma3n' ? 20 : 24;
     expect(cellsOf(architecture)).toBe(layers * 1536 + (owners - layers) * 16_384);
@@ -161,11 +204,39 @@ describe('a sliding window', () => {
   it.each([
     ['gemma3', 7, 6],
     ['gpt-oss', 3, 2],
-    ['smallthinker', 5, 3],
+    ['laguna', 5, 3],
+    ['cohere2moe', 9, 6],
   ])('leaves out the last layer of each group in %s, or the first', (architecture, count, layers) => {
     expect(cellsOf(architecture, {}, { '.block_count': count })).toBe(
       layers * 1536 + (count - layers) * 16_384,
     );
+  });
+
+  it('is 4096 tokens in SmallThinker, whatever the file says, and 8192 in Llama 4, said or not', () => {
+    const small = footprintOf(windowed('smallthinker'), { contextTokens: 16_384, slots: 1 });
+    expect(small.kvBytes / 4096).toBe(18 * 4608 + 6 * 16_384);
+    const { '.attention.sliding_window': _none, ...keys } = {
+      ...PLAIN,
+      '.block_count': 24,
+      '.attention.sliding_window': 0,
+    };
+    const llama4 = footprintOf(headerOfKeys('llama4', keys), { contextTokens: 16_384, slots: 1 });
+    expect(llama4.kvBytes / 4096).toBe(18 * 8704 + 6 * 16_384);
+    expect(cellsOf('smallthinker', {}, { '.attention.sliding_window': 0 })).toBe(24 * 16_384);
+  });
+
+  it('is EXAONE 4’s in its model of 64 layers alone', () => {
+    expect(cellsOf('exaone4', {}, { '.block_count': 64 })).toBe(48 * 1536 + 16 * 16_384);
+    expect(cellsOf('exaone4')).toBe(24 * 16_384);
+  });
+
+  it('is that of every layer of LFM2 that attends', () => {
+    const keys = {
+      '.attention.head_count_kv': Array.from({ length: 24 }, (_, index) => (index % 3 === 2 ? 8 : 0)),
+      '.shortconv.l_cache': 3,
+    };
+    expect(cellsOf('lfm2', {}, keys)).toBe(8 * 1536);
+    expect(cellsOf('lfm2moe', {}, keys)).toBe(8 * 16_384);
   });
 
   it.each(['llama', 'phi3', 'qwen2', 'mistral3'])('is named by %s files, and not used', (architecture) => {
@@ -190,6 +261,11 @@ describe('a sliding window', () => {
     const list = Array.from({ length: 24 }, (_, index) => index % 8 !== 7);
     expect(cellsOf('gemma4', {}, { '.attention.sliding_window_pattern': list })).toBe(21 * 1536 + 3 * 16_384);
     expect(cellsOf('some-new', {}, { '.attention.sliding_window_pattern': 4 })).toBe(18 * 1536 + 6 * 16_384);
+    expect(cellsOf('mimo2', {}, { '.attention.sliding_window_pattern': list })).toBe(21 * 1536 + 3 * 16_384);
+    // llama.cpp reads a period alone here, and passes a list over.
+    expect(cellsOf('gpt-oss', {}, { '.attention.sliding_window_pattern': list })).toBe(
+      12 * 1536 + 12 * 16_384,
+    );
   });
 
   it('of an architecture without a rule or a pattern is not counted on, with a note', () => {
@@ -255,6 +331,20 @@ describe('latent attention', () => {
 
   it('of MiniCPM 3 is not used by llama.cpp', () => {
     expect(kvMib(headerOfKeys('minicpm3', keys), asked)).toBe((60 * 4096 * 128 * 320 * 2) / MIB);
+  });
+
+  it('is as wide as key_length says where the file is made for it', () => {
+    const wide = headerOfKeys('deepseek2', { ...mla, '.attention.key_length': 640 });
+    expect(kvMib(wide, asked)).toBe((60 * 4096 * 640 * 2) / MIB);
+  });
+
+  it('of GLM 5 has an indexer in the layers that its file lists, or in all', () => {
+    const glm = { ...mla, '.block_count': 8, '.attention.indexer.key_length': 128 };
+    const rows = (more: object): number =>
+      kvMib(headerOfKeys('glm-dsa', { ...glm, ...more }), asked) / ((4096 * 2) / MIB);
+    expect(rows({})).toBe(8 * (576 + 128));
+    expect(rows({ '.attention.indexer.types': [1, 0, 0, 1, 0, 0, 0, 1] })).toBe(8 * 576 + 3 * 128);
+    expect(rows({ '.context_length': 1_048_576 })).toBe(8 * 576 + 4 * 128);
   });
 
   it('with an indexer keeps its keys too', () => {

@@ -40,6 +40,20 @@ describe('layers with a state', () => {
     expect(parts(architecture, { ...STATE, ...ZEROS })).toEqual({ recurrentBytes: 6 * ONE, kvLayers: 2 });
   });
 
+  it('are seven in eight of MiniMax 01, with a state of one head by another', () => {
+    const keys = { '.attention.key_length': 64, '.block_count': 16 };
+    expect(parts('minimax-01', keys)).toEqual({ recurrentBytes: 14 * 64 * 64 * 16 * 4, kvLayers: 2 });
+  });
+
+  it.each(['kimi-linear', 'kimi-k3', 'bailingmoe3'])(
+    'of %s have keys, values and queries',
+    (architecture) => {
+      const keys = { ...ZEROS, '.kda.head_dim': 64, '.ssm.conv_kernel': 4 };
+      const one = (3 * 3 * 16 * 64 + 64 * 64 * 16) * 4;
+      expect(parts(architecture, keys)).toEqual({ recurrentBytes: 6 * one, kvLayers: 2 });
+    },
+  );
+
   it('are not those of feed-forward alone in Nemotron-H', () => {
     const keys = { ...STATE, ...ZEROS, '.feed_forward_length': [0, 512, 0, 512, 512, 0, 0, 512] };
     expect(parts('nemotron_h_moe', keys)).toEqual({ recurrentBytes: 2 * ONE, kvLayers: 2 });

@@ -1,0 +1,59 @@
+import { archNumber, type GgufHeader, perLayer } from './gguf-header.ts';
+
+/** A second cache, of one head, whose keys choose which tokens a layer attends to. Elements of a row. */
+export interface IndexerRow {
+  readonly key: number;
+  /** Kept beside the keys where the cache is no latent one, and used by nobody. */
+  readonly value: number;
+}
+
+interface Stack {
+  readonly main: number;
+  readonly attends: (index: number) => boolean;
+  readonly windowed: (index: number) => boolean;
+  readonly valueLength: number;
+}
+
+/** GLM 5.2's own, where its file does not say: every layer of the first three, then one in four (models/glm-dsa.cpp). */
+const GLM_LONG_CONTEXT = 1_048_576;
+
+/**
+ * One row for each of `count` layers, null where it has none (llama.cpp, `create_memory`; the caches of
+ * llama-kv-cache-dsa.cpp, llama-kv-cache-msa.cpp and llama-memory-hybrid-idx.cpp).
+ */
+export function indexerRows(header: GgufHeader, count: number, stack: Stack): readonly (IndexerRow | null)[] {
+  const key = archNumber(header, 'attention.indexer.key_length') ?? 0;
+  const has = key === 0 ? null : RULES[header.architecture]?.(header, count, stack);
+  if (has == null) return Array.from({ length: count }, () => null);
+  const value = WITH_VALUES.has(header.architecture) ? stack.valueLength : 0;
+  return Array.from({ length: count }, (_, index) =>
+    index < stack.main && has(index) ? { key, value } : null,
+  );
+}
+
+const WITH_VALUES = new Set(['minimax-m3', 'qwen4exp']);
+
+type Rule = (header: GgufHeader, count: number, stack: Stack) => (index: number) => boolean;
+
+/** DeepSeek V4's indexer is part of its compressed caches. */
+const RULES: Readonly<Record<string, Rule>> = {
+  deepseek32: () => () => true,
+  'glm-dsa': (header, count) => {
+    const listed = perLayer(header, 'attention.indexer.types', count);
+    if (listed !== null) return (index) => listed[index] !== 0;
+    const long = (archNumber(header, 'context_length') ?? 0) >= GLM_LONG_CONTEXT;
+    return (index) => !long || index < 2 || index % 4 === 2;
+  },
+  dots3note: (header, count, { windowed }) => {
+    const listed = perLayer(header, 'attention.indexer.types', count);
+    return (index) => !windowed(index) && listed?.[index] !== 0;
+  },
+  'minimax-m3': (header) => {
+    const dense = archNumber(header, 'leading_dense_block_count') ?? 0;
+    return (index) => index >= dense;
+  },
+  qwen4exp:
+    (_header, _count, { attends }) =>
+    (index) =>
+      attends(index),
+};
