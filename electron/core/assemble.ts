@@ -8,6 +8,7 @@ import { makeBackend } from './backends/make-backend.ts';
 import type { Clock } from './clock.ts';
 import { ControlLoop } from './control-loop.ts';
 import { ChildSampler } from './devices/sampler.ts';
+import { EmbeddedEngine } from './engine/embedded-engine.ts';
 import { RequestLog } from './events/request-log.ts';
 import { SqliteStore } from './events/sqlite-store.ts';
 import { Syslog } from './events/syslog.ts';
@@ -114,8 +115,10 @@ export async function assemble(
   const laneWriter = await LaneWriter.create(gate, journal, store);
   const floors = new LearnedFloors(store);
   let sampler = newSampler(settings, clock, paths);
+  const engine = new EmbeddedEngine(clock, options.engine);
   const fleet = new Fleet(
     (setting) =>
+      engine.backend(setting) ??
       makeBackend(
         setting,
         clock,
@@ -153,7 +156,7 @@ export async function assemble(
   const gateway = mountGateway({
     context,
     gate,
-    env,
+    env: engine.withKey(env),
     report: (event) => reports.take(event),
     requests: new RequestLog(store),
     ...(options.gatewayPace === undefined ? {} : { pace: options.gatewayPace }),
@@ -173,7 +176,7 @@ export async function assemble(
 
   let found: readonly BackendSetting[] = [];
   const watchBackends = async (): Promise<void> => {
-    const backends = loop.settings.backends ?? found;
+    const backends = await engine.withUrls(loop.settings.backends ?? found);
     await Promise.all([fleet.set(backends), gateway.front(backends)]);
   };
   const discovery = backendDiscovery({
@@ -287,6 +290,7 @@ export async function assemble(
       reference.stop();
       await settingsFile.stop();
       await Promise.all([fleet.stop(), sampler.stop()]);
+      await engine.stop();
       await journal.flushed();
       await store.close();
     },

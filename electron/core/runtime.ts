@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { ok, type Result } from '../../shared/errors.ts';
 import { assemble } from './assemble.ts';
 import { type Clock, systemClock } from './clock.ts';
+import type { EngineHostOptions } from './engine/child-host.ts';
 import type { Notification } from './events/notification-log.ts';
 import type { GatewayPace } from './gateway/gateway.ts';
 import { startHttpServer } from './http/server.ts';
@@ -30,6 +31,8 @@ export interface RuntimeOptions {
   readonly systemLog?: boolean;
   /** Tests: how soon the gateway tells those who wait, and lets them go first. */
   readonly gatewayPace?: Partial<GatewayPace>;
+  /** How the embedded engine runs; default: on the best device there is. */
+  readonly engine?: EngineHostOptions;
 }
 
 export interface Runtime extends HostApi {

@@ -116,6 +116,7 @@ export class StandInEngine implements EngineHost {
       fileBytes: bytes,
       fingerprint: path,
       beginToken: this.#options.beginToken ?? 1,
+      generates: true,
       deviceBytes: bytes,
       hostBytes: 0,
       users: 1,

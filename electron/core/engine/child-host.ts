@@ -1,6 +1,14 @@
 import { fail, type LandlordError, ok, type Result } from '../../../shared/errors.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import type {
+  ChatAnswer,
+  ChatDelta,
+  ChatEngine,
+  ChatRequest,
+  Embedded,
+  EmbedRequest,
+} from './engine-chat.ts';
+import type {
   ContextRequest,
   Decoded,
   DecodeRequest,
@@ -16,6 +24,7 @@ import type {
 } from './engine-host.ts';
 import { type EngineProcess, nodeEngineProcess, type StartEngineProcess } from './engine-process.ts';
 import type { EngineCalls, EngineOp, FromEngine, GpuChoice } from './messages.ts';
+import { UseCount } from './use-count.ts';
 import { Waiting } from './waiting.ts';
 import { whyEnded } from './why-ended.ts';
 
@@ -54,7 +63,7 @@ const RETRY_AFTER_MS = 5_000;
 const MOST_STUCK = 2;
 
 /** The engine in a process of its own, started with the first call and replaced when it dies or falls silent. */
-export class ChildEngineHost implements EngineHost {
+export class ChildEngineHost implements EngineHost, ChatEngine {
   readonly #options: EngineHostOptions;
   readonly #clock: Clock;
   readonly #startProcess: StartEngineProcess;
@@ -62,6 +71,7 @@ export class ChildEngineHost implements EngineHost {
   readonly #endedListeners = new Set<(why: string) => void>();
   readonly #unloadingListeners = new Set<(modelId: string) => Promise<void>>();
   readonly #gone = new Map<Child, () => void>();
+  readonly #use = new UseCount();
   /** Killed, but not gone yet. */
   #stuck = 0;
   #child: Child | null = null;
@@ -121,12 +131,15 @@ export class ChildEngineHost implements EngineHost {
     return this.#callOn(request.modelId, 'estimateContext', request);
   }
 
-  createContext(request: ContextRequest): Promise<Result<LiveContext>> {
-    return this.#callOn(request.modelId, 'createContext', request);
+  async createContext(request: ContextRequest): Promise<Result<LiveContext>> {
+    const made = await this.#callOn(request.modelId, 'createContext', request);
+    if (made.ok) this.#use.contextOf(made.value.contextId, request.modelId);
+    return made;
   }
 
   async disposeContext(contextId: string): Promise<Result<void>> {
     if (!this.#isOurs(contextId)) return ok(undefined);
+    this.#use.forget(contextId);
     return nothing(await this.#callOn(contextId, 'disposeContext', contextId));
   }
 
@@ -143,7 +156,31 @@ export class ChildEngineHost implements EngineHost {
     onToken: (piece: GeneratedPiece) => void,
     signal: AbortSignal,
   ): Promise<Result<Decoded>> {
-    return this.#callOn(request.contextId, 'decode', request, signal, onToken);
+    return this.#use.during(request.contextId, () =>
+      this.#callOn(request.contextId, 'decode', request, signal, onToken),
+    );
+  }
+
+  chat(
+    request: ChatRequest,
+    onDelta: (delta: ChatDelta) => void,
+    signal: AbortSignal,
+  ): Promise<Result<ChatAnswer>> {
+    return this.#use.during(request.contextId, () =>
+      this.#callOn(request.contextId, 'chat', request, signal, onDelta),
+    );
+  }
+
+  embed(request: EmbedRequest, signal: AbortSignal): Promise<Result<Embedded>> {
+    return this.#use.during(request.modelId, () => this.#callOn(request.modelId, 'embed', request, signal));
+  }
+
+  isBusy(modelId: string): boolean {
+    return this.#use.isBusy(modelId);
+  }
+
+  onUse(listener: (modelId: string, busy: boolean) => void): () => void {
+    return this.#use.onChange(listener);
   }
 
   saveState(contextId: string, path: string): Promise<Result<StateRecord>> {

@@ -115,6 +115,8 @@ export interface LoadedModel extends MemoryUse {
   readonly fingerprint: string;
   /** Put before a conversation's first token; null: the model wants none. */
   readonly beginToken: number | null;
+  /** False: it makes embeddings only. */
+  readonly generates: boolean;
 }
 
 export type CacheType = 'F16' | 'F32' | 'BF16' | 'Q8_0' | 'Q4_0';

@@ -1,4 +1,5 @@
 import type { LandlordError, Result } from '../../../shared/errors.ts';
+import type { ChatAnswer, ChatDelta, ChatRequest, Embedded, EmbedRequest } from './engine-chat.ts';
 import type {
   ContextRequest,
   Decoded,
@@ -74,6 +75,8 @@ export interface EngineCalls {
     readonly tell: never;
     readonly answer: null;
   };
+  readonly chat: { readonly ask: ChatRequest; readonly tell: ChatDelta; readonly answer: ChatAnswer };
+  readonly embed: { readonly ask: EmbedRequest; readonly tell: never; readonly answer: Embedded };
   readonly readAhead: { readonly ask: string; readonly tell: never; readonly answer: number };
   readonly memory: { readonly ask: null; readonly tell: never; readonly answer: EngineMemory };
 }

@@ -126,6 +126,7 @@ export function isBig(settings: Settings, id: string, small: boolean, bytes: num
 function measured(input: ModelViewInput): number | null {
   const { model, deviceId, memo } = input;
   if (!holdsMemory(model.status)) return null;
+  if (model.countedBytes != null) return model.countedBytes;
   const identity = model.process;
   if (identity !== null && deviceId !== null) {
     const mine = input.processes.filter((use) => use.pid === identity.pid && use.deviceId === deviceId);

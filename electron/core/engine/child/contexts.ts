@@ -112,7 +112,7 @@ export class ContextStore {
       modelId: request.modelId,
       ...held.shape,
       hostBytes: ram,
-      deviceBytes: this.#llama.gpu === false ? null : vram,
+      deviceBytes: this.#facts.gpu === 'cpu' ? null : vram,
     });
   }
 
@@ -192,7 +192,11 @@ export class ContextStore {
     return ok({
       ...sizes.value,
       threads: this.#facts.threads,
-      gpu: this.#facts.gpu,
+      // Two builds of the CPU's code need not agree in the last bit.
+      gpu:
+        this.#facts.gpu === 'cpu' && this.#llama.gpu !== false
+          ? `cpu of ${this.#llama.gpu}`
+          : this.#facts.gpu,
       gpuLayers: held.facts.gpuLayers,
     });
   }
@@ -212,7 +216,7 @@ export class ContextStore {
         kvCacheKeyType: this.#ggmlType(shape.cacheTypeK),
         kvCacheValueType: this.#ggmlType(shape.cacheTypeV),
       });
-      return ok({ hostBytes: cpuRam, deviceBytes: this.#llama.gpu === false ? null : gpuVram });
+      return ok({ hostBytes: cpuRam, deviceBytes: this.#facts.gpu === 'cpu' ? null : gpuVram });
     } catch (thrown) {
       return this.#refused(shape, messageOf(thrown));
     }

@@ -1,8 +1,10 @@
 import { fail, messageOf, ok, type Result } from '../../../../shared/errors.ts';
 import type { EngineFacts } from '../engine-host.ts';
 import type { EngineHandlers, EngineOptions } from '../messages.ts';
+import { chat } from './chat.ts';
 import { ContextStore } from './contexts.ts';
 import { decode } from './decode.ts';
+import { EmbeddingContexts } from './embeddings.ts';
 import { LlamaLog } from './llama-log.ts';
 import { ModelStore } from './models.ts';
 import { readAhead } from './read-ahead.ts';
@@ -45,25 +47,30 @@ export async function openEngine(options: EngineOptions): Promise<Result<Engine>
     );
   }
   // One core is the desktop's: threads that wait for one that has none spin, and all stand still.
+  // One core is the desktop's: threads that wait for one that has none spin, and all stand still.
   const threads = Math.max(1, options.threads ?? llama.cpuMathCores - 1);
+  // A Vulkan loader without a device is no GPU, though the library took it for one.
+  const gpuDevices = llama.gpu === false ? [] : await llama.getGpuDeviceNames();
+  const gpu = llama.gpu === false || gpuDevices.length === 0 ? 'cpu' : llama.gpu;
   // Contexts share the cores a token each in turn; a GPU does the work itself. More threads than cores
   // spin against each other (1310 ms a token instead of 15, measured).
-  llama.maxThreads = llama.gpu === false ? threads : 0;
+  llama.maxThreads = gpu === 'cpu' ? threads : 0;
   const facts: EngineFacts = {
     pid: process.pid,
-    gpu: llama.gpu === false ? 'cpu' : llama.gpu,
-    gpuDevices: llama.gpu === false ? [] : await llama.getGpuDeviceNames(),
+    gpu,
+    gpuDevices,
     threads,
     version: `node-llama-cpp ${await library.getModuleVersion()}, llama.cpp ${llama.llamaCppRelease.release}`,
   };
-  const models = new ModelStore(library, llama, log, options.generation);
+  const models = new ModelStore(library, llama, log, facts, options.generation);
   const contexts = new ContextStore(library, llama, log, models, facts, options.generation);
+  const embeddings = new EmbeddingContexts(threads);
   const handlers: EngineHandlers = {
     loadModel: ({ path, gpuLayers }, call) => models.load(path, gpuLayers, call.signal, call.tell),
     async unloadModel({ modelId, force }) {
       const last = models.release(modelId, force);
       if (!last.ok || !last.value) return last;
-      await contexts.disposeOf(modelId);
+      await Promise.all([contexts.disposeOf(modelId), embeddings.disposeOf(modelId)]);
       await models.unload(modelId);
       return ok(true);
     },
@@ -86,12 +93,20 @@ export async function openEngine(options: EngineOptions): Promise<Result<Engine>
     saveState: ({ contextId, path }) => contexts.use(contextId, (held) => saveState(held, path)),
     restoreState: ({ contextId, record }) =>
       contexts.use(contextId, (held) => restoreState(held, record, () => contexts.remake(held))),
+    chat: (request, call) =>
+      contexts.use(request.contextId, (held) =>
+        chat(library, held, request, call.tell, AbortSignal.any([call.signal, held.leaving.signal])),
+      ),
+    async embed(request, call) {
+      const model = models.get(request.modelId);
+      return model.ok ? await embeddings.embed(model.value, request, call.signal) : model;
+    },
     readAhead: (path, call) => readAhead(path, () => contexts.busy === 0, call.signal),
     async memory() {
       const { cpuRam, gpuVram } = await llama.getLlamaMemoryUsage();
       return ok({
         hostBytes: cpuRam,
-        deviceBytes: llama.gpu === false ? null : gpuVram,
+        deviceBytes: gpu === 'cpu' ? null : gpuVram,
         residentBytes: process.memoryUsage.rss(),
       });
     },

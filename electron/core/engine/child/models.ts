@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import type { Llama, LlamaModel } from 'node-llama-cpp';
 import { fail, messageOf, ok, type Result } from '../../../../shared/errors.ts';
-import type { LoadedModel } from '../engine-host.ts';
+import type { EngineFacts, LoadedModel } from '../engine-host.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import type { LlamaLog } from './llama-log.ts';
 
@@ -28,14 +28,17 @@ export class ModelStore {
   readonly #library: Library;
   readonly #llama: Llama;
   readonly #log: LlamaLog;
+  readonly #facts: EngineFacts;
   readonly #generation: number;
   readonly #entries = new Map<string, Entry>();
+  readonly #leaving = new Map<string, Entry>();
   #nextId = 1;
 
-  constructor(library: Library, llama: Llama, log: LlamaLog, generation: number) {
+  constructor(library: Library, llama: Llama, log: LlamaLog, facts: EngineFacts, generation: number) {
     this.#library = library;
     this.#llama = llama;
     this.#log = log;
+    this.#facts = facts;
     this.#generation = generation;
   }
 
@@ -84,8 +87,6 @@ export class ModelStore {
     return ok(true);
   }
 
-  readonly #leaving = new Map<string, Entry>();
-
   async unload(modelId: string): Promise<void> {
     const entry = this.#leaving.get(modelId);
     this.#leaving.delete(modelId);
@@ -133,7 +134,7 @@ export class ModelStore {
       const fingerprint = await fingerprintOf(path);
       const model = await this.#llama.loadModel({
         modelPath: path,
-        gpuLayers: gpuLayers ?? 'max',
+        gpuLayers: this.#facts.gpu === 'cpu' ? 0 : (gpuLayers ?? 'max'),
         loadSignal: signal,
         onLoadProgress: tell,
       });
@@ -145,9 +146,10 @@ export class ModelStore {
         gpuLayers: model.gpuLayers,
         trainedContextTokens: model.trainContextSize > 0 ? model.trainContextSize : null,
         fileBytes: file.size,
-        deviceBytes: this.#llama.gpu === false ? null : vram,
+        deviceBytes: this.#facts.gpu === 'cpu' ? null : vram,
         hostBytes: ram,
         fingerprint,
+        generates: model.fileInsights.hasDecoder,
         beginToken: model.tokens.shouldPrependBosToken ? model.tokens.bos : null,
       };
       return ok({ facts, model });

@@ -1,0 +1,310 @@
+import { fail, ok, type Result } from '../../../shared/errors.ts';
+import type { ModelStatus } from '../../../shared/state.ts';
+import type { Clock } from '../clock.ts';
+import type { ChatEngine } from '../engine/engine-chat.ts';
+import type { EngineHost, LiveContext, LoadedModel } from '../engine/engine-host.ts';
+import type { EmbeddedModels } from '../engine/openai/server.ts';
+import type { Backend, BackendChange, BackendSnapshot, BusyAnswer, ObservedModel } from './backend.ts';
+
+export interface EmbeddedBackendOptions {
+  readonly name: string;
+  /** Where the gateway reaches it. */
+  readonly url: string;
+  /** Name → GGUF file. */
+  readonly models: Readonly<Record<string, string>>;
+  readonly engine: EngineHost & ChatEngine;
+  readonly clock: Clock;
+}
+
+/** Of a chat; a model trained for less has less. */
+const CHAT_TOKENS = 8_192;
+
+/** One model of the config, and what of it is loaded. */
+interface Slot {
+  readonly name: string;
+  readonly path: string;
+  status: ModelStatus;
+  sinceMs: number;
+  lastBusyAtMs: number | null;
+  progress: number | null;
+  failure: string | null;
+  loaded: { readonly model: LoadedModel; readonly context: LiveContext | null } | null;
+  /** Of a load that is on its way. */
+  load: { readonly abort: AbortController; readonly done: Promise<Result<void>> } | null;
+}
+
+/** The embedded engine as a backend: its models come and go as those of any server do. */
+export class EmbeddedBackend implements Backend, EmbeddedModels {
+  readonly kind = 'embedded';
+  readonly name: string;
+  readonly url: string;
+  readonly #engine: EngineHost & ChatEngine;
+  readonly #clock: Clock;
+  readonly #slots: ReadonlyMap<string, Slot>;
+  #undo: (() => void)[] = [];
+  #onChange: (change: BackendChange) => void = () => {};
+  #sinceMs: number | null = null;
+
+  constructor(options: EmbeddedBackendOptions) {
+    this.name = options.name;
+    this.url = options.url;
+    this.#engine = options.engine;
+    this.#clock = options.clock;
+    const nowMs = options.clock.monotonicMs();
+    this.#slots = new Map(
+      Object.entries(options.models).map(([name, path]) => [
+        name,
+        {
+          name,
+          path,
+          status: 'unloaded',
+          sinceMs: nowMs,
+          lastBusyAtMs: null,
+          progress: null,
+          failure: null,
+          loaded: null,
+          load: null,
+        },
+      ]),
+    );
+  }
+
+  start(onChange: (change: BackendChange) => void): void {
+    this.#onChange = onChange;
+    this.#sinceMs = this.#clock.monotonicMs();
+    this.#undo = [
+      this.#engine.onEnded((why) => this.#ended(why)),
+      this.#engine.onUse((modelId, busy) => this.#used(modelId, busy)),
+    ];
+    this.#tell(null, 'up');
+  }
+
+  async stop(): Promise<void> {
+    this.#onChange = () => {};
+    for (const undo of this.#undo) undo();
+    this.#undo = [];
+    await Promise.all([...this.#slots.values()].map((slot) => this.#leave(slot)));
+  }
+
+  snapshot(): BackendSnapshot {
+    return {
+      name: this.name,
+      kind: this.kind,
+      url: this.url,
+      status: this.#sinceMs === null ? 'unknown' : 'up',
+      sinceMs: this.#sinceMs,
+      error: null,
+      version: this.#engine.facts()?.version ?? null,
+      models: [...this.#slots.values()].map((slot) => this.#observed(slot)),
+      takenAtMs: this.#clock.monotonicMs(),
+      tellsBusy: true,
+      notes: [],
+    };
+  }
+
+  names(): readonly string[] {
+    return [...this.#slots.keys()];
+  }
+
+  load(model: string, _signal: AbortSignal): Promise<Result<void>> {
+    const slot = this.#slots.get(model);
+    if (slot === undefined) return Promise.resolve(this.#unknown(model));
+    if (slot.status === 'stopping') {
+      return Promise.resolve(fail('model_busy', `${model} is being unloaded; ask again in a moment.`));
+    }
+    this.#begin(slot);
+    return Promise.resolve(ok(undefined));
+  }
+
+  unload(model: string, _signal: AbortSignal): Promise<Result<void>> {
+    const slot = this.#slots.get(model);
+    if (slot === undefined) return Promise.resolve(this.#unknown(model));
+    void this.#leave(slot);
+    return Promise.resolve(ok(undefined));
+  }
+
+  async confirmIdle(model: string, _signal: AbortSignal): Promise<BusyAnswer> {
+    const slot = this.#slots.get(model);
+    if (slot === undefined) return { busy: null, why: `${this.name} has no model ${model}` };
+    return this.#isBusy(slot) ? { busy: true, detail: 'it is answering' } : { busy: false };
+  }
+
+  async refresh(): Promise<void> {}
+
+  /** Loads what is not there; who asks is the gateway, which has booked it. */
+  async ready(
+    model: string,
+    signal: AbortSignal,
+  ): Promise<Result<{ readonly modelId: string; readonly contextId: string | null }>> {
+    const slot = this.#slots.get(model);
+    if (slot === undefined) return this.#unknown(model);
+    if (slot.status === 'stopping')
+      return fail('model_busy', `${model} is being unloaded; ask again in a moment.`);
+    if (slot.loaded === null) {
+      const done = await this.#begin(slot);
+      if (!done.ok) return done;
+    }
+    if (signal.aborted) return fail('cancelled', 'The client left.');
+    const { loaded } = slot;
+    if (loaded === null) return fail('engine_ended', `${model} was unloaded meanwhile; ask again.`);
+    return ok({ modelId: loaded.model.modelId, contextId: loaded.context?.contextId ?? null });
+  }
+
+  /** Idempotent: a load that is on its way is joined. */
+  #begin(slot: Slot): Promise<Result<void>> {
+    if (slot.load !== null) return slot.load.done;
+    if (slot.loaded !== null) return Promise.resolve(ok(undefined));
+    const abort = new AbortController();
+    const begun = Promise.withResolvers<Result<void>>();
+    slot.load = { abort, done: begun.promise };
+    slot.progress = 0;
+    slot.failure = null;
+    this.#set(slot, 'loading', 'loading');
+    void this.#load(slot, abort.signal).then((result) => {
+      slot.load = null;
+      slot.progress = null;
+      if (result.ok) this.#set(slot, 'loaded', 'loaded');
+      else if (result.error.code === 'cancelled') this.#set(slot, 'unloaded', 'unloaded');
+      else {
+        slot.failure = result.error.message;
+        this.#set(slot, 'failed', 'load_failed');
+      }
+      begun.resolve(result);
+    });
+    return begun.promise;
+  }
+
+  async #load(slot: Slot, signal: AbortSignal): Promise<Result<void>> {
+    const model = await this.#engine.loadModel(
+      {
+        path: slot.path,
+        gpuLayers: null,
+        onProgress: (share) => {
+          slot.progress = share;
+        },
+      },
+      signal,
+    );
+    if (!model.ok) return model;
+    const { modelId, generates, trainedContextTokens } = model.value;
+    let context: LiveContext | null = null;
+    if (generates) {
+      const contextTokens = Math.min(CHAT_TOKENS, trainedContextTokens ?? CHAT_TOKENS);
+      const made = await this.#engine.createContext({ modelId, contextTokens });
+      if (!made.ok) {
+        await this.#engine.releaseModel(modelId);
+        return made;
+      }
+      context = made.value;
+    }
+    if (signal.aborted) {
+      if (context !== null) await this.#engine.disposeContext(context.contextId);
+      await this.#engine.releaseModel(modelId);
+      return fail('cancelled', 'The load was cancelled.');
+    }
+    slot.loaded = { model: model.value, context };
+    return ok(undefined);
+  }
+
+  /** Whatever it does: a request in it ends within a token, agents of the same model are put away first. */
+  async #leave(slot: Slot): Promise<void> {
+    if (slot.load !== null) {
+      slot.load.abort.abort();
+      await slot.load.done;
+    }
+    const { loaded } = slot;
+    if (loaded === null || slot.status === 'stopping') return;
+    this.#set(slot, 'stopping', 'busy');
+    await this.#engine.unloadModel(loaded.model.modelId);
+    slot.loaded = null;
+    this.#set(slot, 'unloaded', 'unloaded');
+  }
+
+  #ended(why: string): void {
+    for (const slot of this.#slots.values()) {
+      // A load that was on its way fails by itself.
+      if (slot.loaded === null) continue;
+      slot.loaded = null;
+      if (slot.status === 'stopping') continue;
+      slot.failure = `the engine ended (${why}); it is started again with the next request`;
+      this.#set(slot, 'failed', 'crashed');
+    }
+  }
+
+  #used(modelId: string, busy: boolean): void {
+    for (const slot of this.#slots.values()) {
+      if (slot.loaded?.model.modelId !== modelId) continue;
+      slot.lastBusyAtMs = this.#clock.monotonicMs();
+      this.#tell(slot.name, busy ? 'busy' : 'idle');
+    }
+  }
+
+  #isBusy(slot: Slot): boolean {
+    return slot.loaded !== null && this.#engine.isBusy(slot.loaded.model.modelId);
+  }
+
+  #set(slot: Slot, status: ModelStatus, what: BackendChange['what']): void {
+    slot.status = status;
+    slot.sinceMs = this.#clock.monotonicMs();
+    this.#tell(slot.name, what);
+  }
+
+  #tell(model: string | null, what: BackendChange['what']): void {
+    this.#onChange({ backend: this.name, model, what, atMs: this.#clock.monotonicMs() });
+  }
+
+  #observed(slot: Slot): ObservedModel {
+    const busy = this.#isBusy(slot);
+    if (busy) slot.lastBusyAtMs = this.#clock.monotonicMs();
+    const bytes = countedBytes(slot, this.#engine.facts()?.gpu ?? null);
+    return {
+      name: slot.name,
+      aliases: [],
+      status: slot.status,
+      busy,
+      lastBusyAtMs: slot.lastBusyAtMs,
+      sinceMs: slot.sinceMs,
+      args: this.#args(slot),
+      modelPath: slot.path,
+      port: null,
+      process: null,
+      processNote:
+        'Its process is the engine, which holds other models too, so it is unloaded and never killed.',
+      contextTokens: slot.loaded?.context?.contextTokens ?? null,
+      loadProgress: slot.progress,
+      reportedBytes: bytes,
+      countedBytes: bytes,
+      weightsBytes: slot.loaded?.model.fileBytes ?? null,
+      stopTimeoutMs: 0,
+      failure: slot.failure,
+    };
+  }
+
+  /** As llama-server would be told the same, so that the estimate is of what is going to be loaded. */
+  #args(slot: Slot): readonly string[] {
+    const onCpu = this.#engine.facts()?.gpu === 'cpu';
+    const tokens = slot.loaded?.context?.contextTokens ?? CHAT_TOKENS;
+    return [
+      '--ctx-size',
+      String(tokens),
+      '--parallel',
+      '1',
+      '--ubatch-size',
+      onCpu ? '128' : '512',
+      ...(onCpu ? ['--n-gpu-layers', '0'] : []),
+    ];
+  }
+
+  #unknown(model: string): Result<never> {
+    return fail('unknown_model', `${this.name} has no model ${model}; add it with \`landlord engine add\`.`);
+  }
+}
+
+/** By llama.cpp's own account: on the device where there is one, else in main memory. */
+function countedBytes(slot: Slot, gpu: string | null): number | null {
+  if (slot.loaded === null) return null;
+  const { model, context } = slot.loaded;
+  const of = (use: LoadedModel | LiveContext | null): number =>
+    use === null ? 0 : ((gpu === 'cpu' ? use.hostBytes : use.deviceBytes) ?? 0);
+  return of(model) + of(context);
+}

@@ -1,0 +1,57 @@
+import type { BackendSetting } from '../../../shared/settings.ts';
+import type { Backend } from '../backends/backend.ts';
+import { EmbeddedBackend } from '../backends/embedded.ts';
+import type { Clock } from '../clock.ts';
+import { ChildEngineHost, type EngineHostOptions } from './child-host.ts';
+import { EngineServer } from './openai/server.ts';
+
+/** The variable that stands for the engine's key among the settings, which name variables and hold no keys. */
+const KEY_NAME = 'VRAM_LANDLORD_ENGINE_KEY';
+
+/** The one engine of a runtime: its process, and the backends of the config that are made of it. */
+export class EmbeddedEngine {
+  readonly host: ChildEngineHost;
+  readonly #clock: Clock;
+  readonly #server: EngineServer;
+  readonly #backends = new Map<string, EmbeddedBackend>();
+
+  constructor(clock: Clock, options: EngineHostOptions = {}) {
+    this.#clock = clock;
+    this.host = new ChildEngineHost({ clock, ...options });
+    this.#server = new EngineServer({
+      engine: this.host,
+      find: (backend) => this.#backends.get(backend) ?? null,
+      epochMs: clock.epochMs,
+    });
+  }
+
+  /** Settings as the rest of the runtime takes them: embedded backends have an address of ours, and its key. */
+  withUrls(settings: readonly BackendSetting[]): Promise<readonly BackendSetting[]> {
+    return Promise.all(
+      settings.map(async (setting) =>
+        setting.kind === 'embedded'
+          ? { ...setting, url: await this.#server.urlOf(setting.name), apiKeyEnv: KEY_NAME }
+          : setting,
+      ),
+    );
+  }
+
+  /** The environment with the engine's key in it. */
+  withKey(env: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string | undefined>> {
+    return { ...env, [KEY_NAME]: this.#server.key };
+  }
+
+  /** The backend of a setting that `withUrls` has been at; null: of another kind. */
+  backend(setting: BackendSetting): Backend | null {
+    if (setting.kind !== 'embedded' || setting.url === null) return null;
+    const { name, url, models } = setting;
+    const made = new EmbeddedBackend({ name, url, models, engine: this.host, clock: this.#clock });
+    this.#backends.set(name, made);
+    return made;
+  }
+
+  async stop(): Promise<void> {
+    await this.#server.stop();
+    await this.host.stop();
+  }
+}

@@ -1,0 +1,156 @@
+import { z } from 'zod';
+import { fail, ok, type Result } from '../../../../shared/errors.ts';
+import type { ChatMessage, ChatRequest, ChatTool } from '../engine-chat.ts';
+
+/** A request of `POST /v1/chat/completions`, as far as the engine follows it (OpenAI's API reference). */
+export interface ChatCall {
+  readonly model: string;
+  readonly request: Omit<ChatRequest, 'contextId'>;
+  readonly stream: boolean;
+  readonly includeUsage: boolean;
+}
+
+const textPart = z.looseObject({ type: z.literal('text'), text: z.string() });
+const otherPart = z.looseObject({ type: z.string() });
+const content = z.union([z.string(), z.array(z.union([textPart, otherPart])), z.null()]).optional();
+const toolCall = z.looseObject({
+  id: z.string(),
+  function: z.looseObject({ name: z.string(), arguments: z.string() }),
+});
+const message = z.discriminatedUnion('role', [
+  z.looseObject({ role: z.enum(['system', 'developer', 'user']), content }),
+  z.looseObject({ role: z.literal('assistant'), content, tool_calls: z.array(toolCall).nullish() }),
+  z.looseObject({ role: z.literal('tool'), content, tool_call_id: z.string() }),
+]);
+const tool = z.looseObject({
+  type: z.literal('function'),
+  function: z.looseObject({
+    name: z.string(),
+    description: z.string().nullish(),
+    parameters: z.unknown(),
+  }),
+});
+const body = z.looseObject({
+  model: z.string(),
+  messages: z.array(message).min(1),
+  stream: z.boolean().nullish(),
+  stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
+  tools: z.array(tool).nullish(),
+  tool_choice: z
+    .union([
+      z.enum(['auto', 'none', 'required']),
+      z.looseObject({ function: z.looseObject({ name: z.string() }) }),
+    ])
+    .nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  response_format: z
+    .union([
+      z.looseObject({ type: z.literal('text') }),
+      z.looseObject({ type: z.literal('json_object'), schema: z.unknown() }),
+      z.looseObject({ type: z.literal('json_schema'), json_schema: z.looseObject({ schema: z.unknown() }) }),
+    ])
+    .nullish(),
+  max_tokens: z.int().positive().nullish(),
+  max_completion_tokens: z.int().positive().nullish(),
+  temperature: z.number().min(0).max(2).nullish(),
+  top_p: z.number().min(0).max(1).nullish(),
+  top_k: z.int().min(0).nullish(),
+  min_p: z.number().min(0).max(1).nullish(),
+  seed: z.int().nullish(),
+  frequency_penalty: z.number().min(-2).max(2).nullish(),
+  presence_penalty: z.number().min(-2).max(2).nullish(),
+  stop: z.union([z.string(), z.array(z.string()).max(16)]).nullish(),
+  n: z.int().nullish(),
+  logprobs: z.boolean().nullish(),
+});
+
+/** As llama-server has it, where a request does not say. */
+const TEMPERATURE = 0.8;
+
+/** Errors: `bad_input`, naming what is wrong; `not_supported` for what the engine can't do. */
+export function parseChat(raw: unknown): Result<ChatCall> {
+  const parsed = body.safeParse(raw);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    return fail(
+      'bad_input',
+      `${issue?.path.join('.') || 'The request'}: ${issue?.message ?? 'it is not as it should be'}.`,
+    );
+  }
+  const asked = parsed.data;
+  if ((asked.n ?? 1) !== 1)
+    return fail('not_supported', 'The embedded engine gives one answer a request; leave n out.');
+  if (asked.logprobs === true)
+    return fail('not_supported', 'The embedded engine tells no log probabilities.');
+  const messages: ChatMessage[] = [];
+  for (const one of asked.messages) {
+    const text = textOf(one.content);
+    if (text === null) {
+      return fail('not_supported', 'The embedded engine reads text only; send no images, sound or files.');
+    }
+    if (one.role === 'tool') messages.push({ role: 'tool', callId: one.tool_call_id, text });
+    else if (one.role === 'assistant') {
+      const calls = (one.tool_calls ?? []).map((call) => ({
+        id: call.id,
+        name: call.function.name,
+        arguments: call.function.arguments,
+      }));
+      messages.push({ role: 'assistant', text, calls });
+    } else messages.push({ role: one.role === 'developer' ? 'system' : one.role, text });
+  }
+  const tools = (asked.tools ?? []).map(
+    (one): ChatTool => ({
+      name: one.function.name,
+      description: one.function.description ?? null,
+      parameters: one.function.parameters ?? null,
+    }),
+  );
+  const choice = asked.tool_choice ?? 'auto';
+  const format = asked.response_format ?? null;
+  if (tools.length > 0 && format !== null && format.type !== 'text') {
+    return fail(
+      'not_supported',
+      'The embedded engine follows either tools or a response format, not both at once.',
+    );
+  }
+  return ok({
+    model: asked.model,
+    stream: asked.stream === true,
+    includeUsage: asked.stream_options?.include_usage === true,
+    request: {
+      messages,
+      tools,
+      toolChoice: typeof choice === 'string' ? choice : { name: choice.function.name },
+      parallelTools: asked.parallel_tool_calls !== false,
+      format: formatOf(format),
+      maxTokens: asked.max_completion_tokens ?? asked.max_tokens ?? null,
+      temperature: asked.temperature ?? TEMPERATURE,
+      topP: asked.top_p ?? null,
+      topK: asked.top_k ?? null,
+      minP: asked.min_p ?? null,
+      seed: asked.seed ?? null,
+      frequencyPenalty: asked.frequency_penalty ?? 0,
+      presencePenalty: asked.presence_penalty ?? 0,
+      stop: asked.stop == null ? [] : typeof asked.stop === 'string' ? [asked.stop] : asked.stop,
+    },
+  });
+}
+
+/** null: it holds something else than text. */
+function textOf(value: z.infer<typeof content>): string | null {
+  if (value == null) return '';
+  if (typeof value === 'string') return value;
+  const texts = value.map((part) => ('text' in part && typeof part.text === 'string' ? part.text : null));
+  return texts.includes(null) ? null : texts.join('');
+}
+
+function formatOf(format: z.infer<typeof body>['response_format'] | null): ChatRequest['format'] {
+  if (format == null || format.type === 'text') return null;
+  if (format.type === 'json_schema') {
+    const { json_schema: named } = format;
+    return typeof named === 'object' && named !== null && 'schema' in named
+      ? { schema: named.schema }
+      : 'json';
+  }
+  return 'schema' in format && format.schema !== undefined ? { schema: format.schema } : 'json';
+}

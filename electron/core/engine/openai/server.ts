@@ -1,0 +1,227 @@
+import { randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fail, type LandlordError, messageOf, ok, type Result } from '../../../../shared/errors.ts';
+import type { ChatEngine } from '../engine-chat.ts';
+import { AnswerChunks, wholeAnswer } from './chat-answer.ts';
+import { encodeEmbeddings, parseEmbeddings } from './embeddings.ts';
+import { httpError } from './http-error.ts';
+import { parseChat } from './parse-chat.ts';
+
+/** Where the models of an embedded backend are. */
+export interface EmbeddedModels {
+  /** Loads it where it is not. `contextId` null: it makes embeddings only. */
+  ready(
+    model: string,
+    signal: AbortSignal,
+  ): Promise<Result<{ readonly modelId: string; readonly contextId: string | null }>>;
+  names(): readonly string[];
+}
+
+export interface EngineServerOptions {
+  readonly engine: ChatEngine;
+  /** By the name of its backend; null: there is none. */
+  readonly find: (backend: string) => EmbeddedModels | null;
+  readonly epochMs: () => number;
+}
+
+const MOST_BODY_BYTES = 64 * 1024 * 1024;
+
+/**
+ * The engine as an inference server that only the gateway may ask: on loopback, with a key that lives as
+ * long as this process, so that nobody goes past admission. A backend's part is `/<its name>/v1`.
+ */
+export class EngineServer {
+  readonly #options: EngineServerOptions;
+  readonly #key = randomBytes(24).toString('base64url');
+  #server: Server | null = null;
+  #url: string | null = null;
+
+  constructor(options: EngineServerOptions) {
+    this.#options = options;
+  }
+
+  get key(): string {
+    return this.#key;
+  }
+
+  /** Address of a backend's part; listens from then on. */
+  async urlOf(backend: string): Promise<string> {
+    this.#url ??= await this.#listen();
+    return `${this.#url}/${encodeURIComponent(backend)}`;
+  }
+
+  async stop(): Promise<void> {
+    const server = this.#server;
+    this.#server = null;
+    this.#url = null;
+    if (server === null) return;
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    server.closeAllConnections();
+    await closed;
+  }
+
+  #listen(): Promise<string> {
+    const server = createServer((request, response) => void this.#answer(request, response));
+    // A model may take minutes to answer; the gateway and the client decide how long is too long.
+    server.requestTimeout = 0;
+    this.#server = server;
+    return new Promise((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(0, '127.0.0.1', () => {
+        const address: AddressInfo | string | null = server.address();
+        if (address === null || typeof address === 'string') reject(new Error('no address'));
+        else resolve(`http://127.0.0.1:${address.port}`);
+      });
+    });
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const gone = new AbortController();
+    response.on('close', () => gone.abort());
+    try {
+      const result = await this.#route(request, response, gone.signal);
+      if (!result.ok) refuse(response, result.error);
+    } catch (thrown) {
+      refuse(response, fail('internal', `The request failed: ${messageOf(thrown)}`).error);
+    }
+  }
+
+  async #route(
+    request: IncomingMessage,
+    response: ServerResponse,
+    signal: AbortSignal,
+  ): Promise<Result<null>> {
+    if (!this.#mayAsk(request))
+      return fail('not_permitted', 'Ask through the gateway: it books before it loads.');
+    const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
+    const slash = path.indexOf('/', 1);
+    const models = this.#options.find(decodeURIComponent(path.slice(1, slash < 0 ? undefined : slash)));
+    if (models === null) return fail('unknown_model', `There is no such backend: ${path}.`);
+    const rest = slash < 0 ? '/' : path.slice(slash).replace(/^\/v1(?=\/)/, '');
+    if (request.method === 'GET' && rest === '/models') {
+      const data = models.names().map((id) => ({ id, object: 'model', created: 0, owned_by: 'embedded' }));
+      send(response, 200, { object: 'list', data });
+      return ok(null);
+    }
+    if (request.method !== 'POST' || (rest !== '/chat/completions' && rest !== '/embeddings')) {
+      return fail(
+        'not_supported',
+        `The embedded engine has no ${request.method} ${rest}; it has chat/completions and embeddings.`,
+      );
+    }
+    const body = await readJson(request);
+    if (!body.ok) return body;
+    return rest === '/embeddings'
+      ? await this.#embeddings(models, body.value, response, signal)
+      : await this.#chat(models, body.value, response, signal);
+  }
+
+  #mayAsk(request: IncomingMessage): boolean {
+    const given = Buffer.from(request.headers.authorization ?? '');
+    const wanted = Buffer.from(`Bearer ${this.#key}`);
+    return given.length === wanted.length && timingSafeEqual(given, wanted);
+  }
+
+  async #chat(
+    models: EmbeddedModels,
+    body: unknown,
+    response: ServerResponse,
+    signal: AbortSignal,
+  ): Promise<Result<null>> {
+    const call = parseChat(body);
+    if (!call.ok) return call;
+    const ready = await models.ready(call.value.model, signal);
+    if (!ready.ok) return ready;
+    const { contextId } = ready.value;
+    if (contextId === null) {
+      return fail('not_supported', `${call.value.model} makes embeddings only; ask it for those.`);
+    }
+    const head = {
+      id: `chatcmpl-${randomUUID().replaceAll('-', '')}`,
+      created: Math.floor(this.#options.epochMs() / 1000),
+      model: call.value.model,
+    };
+    const { stream, includeUsage, request } = call.value;
+    const chunks = new AnswerChunks(head);
+    const write = (value: unknown): void => {
+      if (!response.headersSent) {
+        response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+        response.write(frame(chunks.first()));
+      }
+      response.write(frame(value));
+    };
+    const answer = await this.#options.engine.chat(
+      { ...request, contextId },
+      (delta) => {
+        if (stream) write(chunks.delta(delta));
+      },
+      signal,
+    );
+    if (!answer.ok) return answer;
+    if (!stream) {
+      send(response, 200, wholeAnswer(head, answer.value));
+      return ok(null);
+    }
+    write(chunks.last(answer.value));
+    if (includeUsage) write(chunks.usage(answer.value));
+    response.end('data: [DONE]\n\n');
+    return ok(null);
+  }
+
+  async #embeddings(
+    models: EmbeddedModels,
+    body: unknown,
+    response: ServerResponse,
+    signal: AbortSignal,
+  ): Promise<Result<null>> {
+    const call = parseEmbeddings(body);
+    if (!call.ok) return call;
+    const ready = await models.ready(call.value.model, signal);
+    if (!ready.ok) return ready;
+    const made = await this.#options.engine.embed(
+      { modelId: ready.value.modelId, inputs: call.value.inputs },
+      signal,
+    );
+    if (!made.ok) return made;
+    send(response, 200, encodeEmbeddings(call.value, made.value));
+    return ok(null);
+  }
+}
+
+function frame(value: unknown): string {
+  return `data: ${JSON.stringify(value)}\n\n`;
+}
+
+function send(response: ServerResponse, status: number, body: unknown): void {
+  const text = JSON.stringify(body);
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+  });
+  response.end(text);
+}
+
+/** Inside a stream that has begun, as a frame of its own. */
+function refuse(response: ServerResponse, error: LandlordError): void {
+  if (response.destroyed || response.writableEnded) return;
+  const { status, body } = httpError(error);
+  if (!response.headersSent) send(response, status, body);
+  else response.end(frame(body));
+}
+
+async function readJson(request: IncomingMessage): Promise<Result<unknown>> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const part of request) {
+    const chunk = Buffer.from(part);
+    bytes += chunk.length;
+    if (bytes > MOST_BODY_BYTES) return fail('bad_input', 'A request may have at most 64 MiB.');
+    parts.push(chunk);
+  }
+  try {
+    return ok(JSON.parse(Buffer.concat(parts).toString('utf8')));
+  } catch {
+    return fail('bad_input', 'The body is not JSON.');
+  }
+}
