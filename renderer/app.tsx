@@ -1,4 +1,4 @@
-import { memo } from 'react';
+import { lazy, memo, Suspense } from 'react';
 import { AgentsCard } from './components/agents-card.tsx';
 import { useAsked, useModel, useReplica } from './components/context.ts';
 import { DeviceCard } from './components/device-card.tsx';
@@ -7,9 +7,11 @@ import { Header, HeaderRefusals } from './components/header.tsx';
 import { LaneCard } from './components/lane-card.tsx';
 import { ModelsCard } from './components/models-card.tsx';
 import { Refusal } from './components/refusal.tsx';
+import { useHash } from './components/use-place.ts';
 import { strings } from './strings.ts';
 import { timeText } from './view/figures.ts';
 import { type Page, pageOf } from './view/page.ts';
+import { pageAt, placeOf } from './view/place.ts';
 
 const words = strings.connection;
 
@@ -27,10 +29,48 @@ export function App() {
         </p>
       )}
       <div className={kind === 'lost' || kind === 'locked' ? 'content old' : 'content'}>
-        {page === null ? <p className="card empty">{words.waiting}</p> : <Content page={page} />}
+        {page === null ? <p className="card empty">{words.waiting}</p> : <Shown page={page} />}
       </div>
     </main>
   );
+}
+
+/** Read only where they are opened: the first glance need not wait for a chart. */
+const HistoryPage = lazy(() =>
+  import('./components/history-page.tsx').then((module) => ({ default: module.HistoryPage })),
+);
+
+const SettingsPage = lazy(() =>
+  import('./components/settings-page.tsx').then((module) => ({ default: module.SettingsPage })),
+);
+const StartPage = lazy(() =>
+  import('./components/start-page.tsx').then((module) => ({ default: module.StartPage })),
+);
+
+function Shown({ page }: { page: Page }) {
+  const place = placeOf(useHash());
+  switch (pageAt(place)) {
+    case 'history':
+      return (
+        <Suspense fallback={<p className="card empty">{strings.history.waiting}</p>}>
+          <HistoryPage atMs={place?.kind === 'page' ? place.atMs : null} />
+        </Suspense>
+      );
+    case 'settings':
+      return (
+        <Suspense fallback={<p className="card empty">{strings.settings.waiting}</p>}>
+          <SettingsPage />
+        </Suspense>
+      );
+    case 'start':
+      return (
+        <Suspense fallback={<p className="card empty">{strings.settings.waiting}</p>}>
+          <StartPage />
+        </Suspense>
+      );
+    default:
+      return <Content page={page} />;
+  }
 }
 
 /** A browser's page can only wait; the app can run what it has lost. */

@@ -1,5 +1,9 @@
 import { agentWords } from './words/agents.ts';
+import { historyWords } from './words/history.ts';
 import { planWords } from './words/plan.ts';
+import { replayWords } from './words/replay.ts';
+import { settingsWords } from './words/settings.ts';
+import { startWords } from './words/start.ts';
 
 /** Every sentence of the page, in one place. Figures come in already formatted. */
 export const strings = {
@@ -157,6 +161,12 @@ export const strings = {
 
   agents: agentWords,
   plan: planWords,
+  history: historyWords,
+  replay: replayWords,
+  settings: settingsWords,
+  start: startWords,
+
+  nav: { name: 'Pages', now: 'Now', history: 'History', events: 'Events', settings: 'Settings' },
 
   lanes: {
     title: (backend: string) => `Lane · ${backend}`,

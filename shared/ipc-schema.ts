@@ -107,6 +107,8 @@ const TABLE = {
     gives<Replay>(),
   ),
   observation: call<NoArgs, Observation>({}, null),
+  /** A few words through the gateway to this model, loaded for it if it fits. */
+  testTurn: call({ model: modelId }, gives<Done>()),
   /** Hosts a runtime in this app, after the one that was shown was lost. */
   host: call<NoArgs, Done>({}, null),
 };
@@ -140,6 +142,7 @@ export const QUESTIONS = {
   changeSetting: 'change-setting',
   replay: 'replay',
   observation: 'observation',
+  testTurn: 'test-turn',
 } as const satisfies { readonly [Name in CallName]?: string };
 export type QuestionName = keyof typeof QUESTIONS;
 export const QUESTION_NAMES: readonly QuestionName[] = Object.keys(QUESTIONS).filter(isQuestionName);

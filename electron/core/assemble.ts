@@ -65,6 +65,8 @@ export interface Box {
   readonly loop: ControlLoop;
   readonly journal: Journal;
   readonly gateway: GatewayMount;
+  /** It listens there from now on. */
+  listens(url: string): void;
   stop(): Promise<void>;
 }
 
@@ -249,6 +251,7 @@ export async function assemble(
     RECORD_EVERY_MS,
   );
 
+  let url: string | null = null;
   const stopping = new AbortController();
   const api: HostApi = {
     state: () => publisher.state(),
@@ -260,6 +263,11 @@ export async function assemble(
       store,
       settingsFile,
       observes: () => publisher.state().policy.guards === 'observe',
+      url: () => url,
+      apiKey: () => {
+        const name = loop.settings.server.apiKeyEnv;
+        return name === null ? null : (env[name] ?? null);
+      },
     }),
     report: (event) => reports.take(event),
     reserve(request: ReservationRequest, signal: AbortSignal): Promise<Result<Reserved>> {
@@ -279,6 +287,9 @@ export async function assemble(
     loop,
     journal,
     gateway,
+    listens: (where) => {
+      url = where;
+    },
     async stop() {
       stopping.abort();
       await gateway.stop();

@@ -94,6 +94,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Result<Runt
     await lock.value.release();
     return http;
   }
+  box.listens(http.value.url);
   const published = await lock.value.publish(http.value.url);
   if (!published.ok)
     box.journal.tell({ kind: 'storage_failed', reason: published.error.message, numbers: {} });

@@ -110,6 +110,7 @@ function handlers(source: RuntimeSource, feed: { watch(): void; unwatch(): void 
     checkSetting: (args) => source.api.ask('checkSetting', args),
     changeSetting: (args) => source.api.ask('changeSetting', args),
     replay: (args) => source.api.ask('replay', args),
+    testTurn: (args) => source.api.ask('testTurn', args),
     observation: (args) => source.api.ask('observation', args),
     watch: async () => {
       feed.watch();

@@ -2,15 +2,18 @@ import { memo } from 'react';
 import { strings } from '../strings.ts';
 import { timeText } from '../view/figures.ts';
 import type { Page } from '../view/page.ts';
+import { pageAt, placeOf } from '../view/place.ts';
 import { Ago } from './ago.tsx';
 import { useAsked, useModel, useReplica } from './context.ts';
 import { Refusal } from './refusal.tsx';
+import { useHash } from './use-place.ts';
 
 export const Header = memo(function Header({ page }: { page: Page | null }) {
   return (
     <header>
       <h1>{strings.appName}</h1>
       <ConnectionState />
+      <Nav />
       <span className="spacer" />
       {page !== null && (
         <>
@@ -19,6 +22,26 @@ export const Header = memo(function Header({ page }: { page: Page | null }) {
         </>
       )}
     </header>
+  );
+});
+
+const LINKS = [
+  { page: 'now', href: '#now', label: strings.nav.now },
+  { page: 'history', href: '#history', label: strings.nav.history },
+  { page: 'events', href: '#events', label: strings.nav.events },
+  { page: 'settings', href: '#settings', label: strings.nav.settings },
+] as const;
+
+const Nav = memo(function Nav() {
+  const here = pageAt(placeOf(useHash()));
+  return (
+    <nav aria-label={strings.nav.name}>
+      {LINKS.map(({ page, href, label }) => (
+        <a key={page} href={href} aria-current={here === page ? 'page' : undefined}>
+          {label}
+        </a>
+      ))}
+    </nav>
   );
 });
 

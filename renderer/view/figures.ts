@@ -13,6 +13,12 @@ export function roomText(bytes: number): string {
   return bytesText(Math.floor(bytes / 1e7) * 1e7);
 }
 
+/** To the next tenth of a gigabyte, or ten megabytes: no less than was meant. */
+export function roundedUp(bytes: number): number {
+  const step = bytes < 1e9 ? 1e7 : 1e8;
+  return Math.ceil(bytes / step) * step;
+}
+
 /** `0.3 s`, `41 s`, `2 min`. Below a second in tenths, so that it does not race. */
 export function ageText(ageMs: number): string {
   if (ageMs < 950) return `${(Math.max(0, Math.round(ageMs / 100)) / 10).toFixed(1)} s`;

@@ -8,7 +8,9 @@ export const MODEL_TONES = 6;
  * A model keeps its colour as long as the list of models stays; two that hold memory at once share
  * one only when there are more of them than colours.
  */
-export function toneOf(state: Pick<LandlordState, 'models' | 'tenants'>): (modelId: string) => string {
+export function toneOf(state: {
+  readonly models: readonly Pick<LandlordState['models'][number], 'id' | 'status'>[];
+}): (modelId: string) => string {
   const all = state.models.map((model) => model.id).sort();
   const present = state.models
     .filter((model) => model.status !== 'unloaded' && model.status !== 'failed')

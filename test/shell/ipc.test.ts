@@ -35,6 +35,7 @@ const GOOD: { readonly [Name in CallName]: ArgsOf<Name> } = {
   changeSetting: { key: 'floor', yaml: null, fingerprint: null },
   replay: { fromMs: 1_000, deviceId: null, floorBytes: 6_000_000_000, maxBig: 1 },
   observation: {},
+  testTurn: { model: 'router/a' },
   watch: {},
   unwatch: {},
   host: {},

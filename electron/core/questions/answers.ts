@@ -12,6 +12,7 @@ import { observationOf } from './observation.ts';
 import { planLoad } from './plan.ts';
 import { replayDays } from './replay-days.ts';
 import { changeSetting, checkSetting, settingsView } from './settings-answers.ts';
+import { testTurn } from './test-turn.ts';
 
 export interface AnswerSources {
   readonly context: CommandContext;
@@ -19,6 +20,10 @@ export interface AnswerSources {
   readonly settingsFile: SettingsFile;
   /** Whether the guards only observe now. */
   readonly observes: () => boolean;
+  /** Where this runtime's gateway listens; null: it does not yet. */
+  readonly url: () => string | null;
+  /** What `/v1` asks for; null: nothing. */
+  readonly apiKey: () => string | null;
 }
 
 type Answers = Pick<Calls, QuestionName>;
@@ -43,6 +48,7 @@ export function createAnswers(sources: AnswerSources): Ask {
     checkSetting: (args) => checkSetting(settingsFile, args),
     changeSetting: (args) => changeSetting(settingsFile, args),
     replay: (args) => replay(args, context, store),
+    testTurn: ({ model }) => testTurn(sources.url(), sources.apiKey(), model),
     observation: () => observation(store, sources.observes(), settingsFile.status().source === 'defaults'),
   };
   return <Name extends QuestionName>(name: Name, args: ArgsOf<Name>): Promise<Result<AnswerOf<Name>>> => {

@@ -35,19 +35,20 @@ export function settingsToYamlPatch(
 }
 
 /**
- * The text with one key of the top level set to a piece of YAML, written as it was typed. What stands
+ * The text with one key (`floor`, `floor.keep`) set to a piece of YAML, written as it was typed. What stands
  * around it is kept; a comment behind the old value stays behind the new one. null takes the key out.
  * Not checked against the schema. Errors: `bad_input`, where either is not YAML.
  */
 export function withYamlAt(text: string, key: string, yaml: string | null): Result<string> {
-  if (yaml === null) return settingsToYamlPatch(text, [key], undefined);
+  const path = key.split('.');
+  if (yaml === null) return settingsToYamlPatch(text, path, undefined);
   const piece = parseDocument(yaml, { prettyErrors: false });
   const [wrong] = piece.errors;
   if (wrong !== undefined) return fail('bad_input', `This is not YAML: ${wrong.message}.`);
   const document = parseDocument(text.trim() === '' ? SCHEMA_HINT : text, { prettyErrors: false });
   if (document.errors.length > 0)
     return fail('bad_input', 'The config is not YAML at present, so nothing was changed; mend it first.');
-  const before = document.get(key, true);
+  const before = document.getIn(path, true);
   const { contents } = piece;
   if (isScalar(before) && isScalar(contents)) before.value = contents.value;
   else {
@@ -55,7 +56,9 @@ export function withYamlAt(text: string, key: string, yaml: string | null): Resu
       contents.comment ??= before.comment ?? null;
       contents.commentBefore ??= before.commentBefore ?? null;
     }
-    document.set(key, contents);
+    if (path.length > 1 && !isMap(document.getIn(path.slice(0, -1), true)))
+      return fail('bad_input', `${key} can't be set, because what stands above it is a single value.`);
+    document.setIn(path, contents);
   }
   return ok(document.toString({ lineWidth: 0, flowCollectionPadding: true }));
 }

@@ -115,7 +115,7 @@ describe('models: colours', () => {
         status: index % MODEL_TONES === 0 ? 'loaded' : 'unloaded',
       }),
     );
-    const tones = toneOf({ models, tenants: [] });
+    const tones = toneOf({ models });
     const loaded = models.filter((model) => model.status === 'loaded');
     expect(new Set(loaded.map((model) => tones(model.id))).size).toBe(loaded.length);
   });
