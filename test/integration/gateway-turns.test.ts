@@ -187,6 +187,42 @@ describe('a turn of several requests', () => {
   });
 });
 
+describe('a turn held by a process', () => {
+  /** Opens a turn, says so, and stays until it is killed; prints what it was told. */
+  const script = (token: string): string => `
+    import http from 'node:http';
+    const asked = http.request({ host: '127.0.0.1', port: ${gatewayPort()}, method: 'POST', path: '/api/turns', agent: false,
+      headers: { authorization: 'Bearer ${token}', 'content-type': 'application/json' } }, (answer) =>
+      answer.on('data', (part) => process.stdout.write(part)));
+    asked.end(JSON.stringify({ model: 'small', session: 'writer' }));`;
+  const start = (command: string, args: readonly string[]) => {
+    const child = spawn(command, [...args, process.execPath, '--input-type=module', '-e', script(token())]);
+    let out = '';
+    child.stdout.on('data', (part) => {
+      out += part;
+    });
+    return { child, out: () => out };
+  };
+
+  it('is over the moment the process is killed', async () => {
+    const holder = start('env', []);
+    await until(() => holder.out().includes('\n'), 20_000, 'the turn to be held');
+    expect(JSON.parse(holder.out())).toMatchObject({ lane: 'held', backend: 'router' });
+    expect((await ask('hasty')).status).toBe(503);
+    holder.child.kill('SIGKILL');
+    await until(async () => (await ask('hasty')).status === 200, 10_000, 'the lane to be free');
+  });
+
+  it('that holds the lane by flock already is its own, and ends nothing when it ends', async () => {
+    const holder = start('flock', ['--nonblock', '--no-fork', lanePath(router.port)]);
+    await until(() => holder.out().includes('\n'), 20_000, 'the turn to be held');
+    expect(JSON.parse(holder.out())).toMatchObject({ lane: 'nested' });
+    expect((await ask('hasty')).status).toBe(503);
+    holder.child.kill('SIGKILL');
+    await until(async () => (await ask('hasty')).status === 200, 10_000, 'the lane to be free');
+  });
+});
+
 describe('a deflected turn', () => {
   it('goes down the chain past busy local entries, says why, and the next one is local again (rule 18)', async () => {
     const from = landlord.events.length;

@@ -115,7 +115,15 @@ function claimHolds({ gate, url, model, request }: LaneWish): boolean {
 }
 
 /** The process at the other end, or one it descends from, has the lane's lock open and locked. */
-function heldByCaller({ gate, url, model, request }: LaneWish): LaneTaken | null {
+export function heldByCaller({
+  gate,
+  url,
+  model,
+  request,
+}: Pick<LaneWish, 'gate' | 'url' | 'model' | 'request'>): Extract<
+  LaneTaken,
+  { readonly kind: 'own' }
+> | null {
   const plan = gate.plan(url, model);
   if (plan.kind !== 'lanes') return null;
   const { pid } = callingProcess(request.socket);

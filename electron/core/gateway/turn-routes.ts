@@ -13,6 +13,7 @@ import type { CommandContext } from '../loop/load-command.ts';
 import type { ReportedEvent } from '../runtime-api.ts';
 import type { QueueSnapshot } from './device-queue.ts';
 import type { Gateway } from './gateway.ts';
+import { heldByCaller } from './lane.ts';
 import { refusalFor, sendRefusal } from './refusals.ts';
 
 const TURN_BODY = z.strictObject({
@@ -54,15 +55,19 @@ export function addTurnRoutes(app: FastifyInstance, options: TurnRoutesOptions):
     const { setting, url, modelId, model, deviceId } = target.value;
     const gone = new AbortController();
     reply.raw.on('close', () => gone.abort());
-    const turn = await acquireTurn(gate, url, {
-      session,
-      model,
-      class: turnClass,
-      waitMs,
-      signal: gone.signal,
-      reports: false,
-      onReport: (report) => options.report(failOpenNews(report, { session, model })),
-    });
+    // Who holds it by flock would wait for itself (rule 20).
+    const own = heldByCaller({ gate, url, model, request: request.raw });
+    const turn =
+      own ??
+      (await acquireTurn(gate, url, {
+        session,
+        model,
+        class: turnClass,
+        waitMs,
+        signal: gone.signal,
+        reports: false,
+        onReport: (report) => options.report(failOpenNews(report, { session, model })),
+      }));
     reply.hijack();
     if (turn.kind === 'cancelled') return reply;
     if (turn.kind === 'busy') {
@@ -75,21 +80,21 @@ export function addTurnRoutes(app: FastifyInstance, options: TurnRoutesOptions):
     const release = (): void => {
       clearInterval(beat);
       held[Symbol.dispose]();
-      turn[Symbol.dispose]();
+      if (turn.kind !== 'own') turn[Symbol.dispose]();
     };
     if (gone.signal.aborted) {
       release();
       return reply;
     }
     gone.signal.addEventListener('abort', release, { once: true });
-    const name = turn.kind === 'held' || turn.kind === 'nested' ? turn.turn : null;
+    const name = turn.kind === 'own' ? turn.name : 'turn' in turn ? turn.turn : null;
     reply.raw.writeHead(200, {
       ...SAFE_HEADERS,
       'content-type': 'application/x-ndjson',
       'cache-control': 'no-store',
     });
     reply.raw.write(
-      `${JSON.stringify({ turn: name, backend: setting.name, lane: turn.kind, class: turnClass })}\n`,
+      `${JSON.stringify({ turn: name, backend: setting.name, lane: turn.kind === 'own' ? 'nested' : turn.kind, class: turnClass })}\n`,
     );
     return reply;
   });
