@@ -7,7 +7,7 @@ import type { Clock } from './clock.ts';
 import type { SampleSet } from './devices/sample.ts';
 import { decide } from './guards/decide.ts';
 import { emptyMemory, noteFreedNothing } from './guards/memory.ts';
-import type { Decision, DeviceVerdict, GuardMemory, GuardWorld } from './guards/world.ts';
+import type { Decision, DeviceVerdict, GuardDevice, GuardMemory, GuardWorld } from './guards/world.ts';
 import type { Ledger } from './ledger/ledger.ts';
 import { bookDevices, bookingId, bookModel } from './loop/book-keeping.ts';
 import type { Fleet } from './loop/fleet.ts';
@@ -20,7 +20,7 @@ import { Models } from './loop/models.ts';
 import { Orders } from './loop/orders.ts';
 import { eventOf, gaveNothing } from './loop/outcome-events.ts';
 import { Sight } from './loop/sight.ts';
-import { backendEvents, modelEvents, type ToldModel } from './loop/status-events.ts';
+import { backendEvents, modelEvents, type ToldModel, toldModel } from './loop/status-events.ts';
 import { DeviceTeller, expired } from './loop/teller.ts';
 import type { TenantBook } from './loop/tenants.ts';
 import { Waiters } from './loop/waiters.ts';
@@ -45,6 +45,8 @@ export interface ControlLoopOptions {
   readonly bootMs: () => number;
   /** Whose requests models serve; left out: nobody's that we know of. */
   readonly uses?: ModelUses;
+  /** Agents of the engine give memory back before models have to; answers what is on its way, by device. */
+  readonly relieve?: (devices: readonly GuardDevice[]) => ReadonlyMap<string, number>;
   /** Called after each step. */
   readonly onStep: () => void;
   /** Called when `wishes` has changed and is to be kept. */
@@ -252,8 +254,7 @@ export class ControlLoop {
       const told = this.#toldModels.get(view.id);
       loads.look(view, told?.status, this.sight, this.models, nowMs);
       for (const event of modelEvents(told, view, nowMs)) journal.tell(event);
-      if (told?.status !== view.status)
-        this.#toldModels.set(view.id, { status: view.status, sinceMs: nowMs });
+      this.#toldModels.set(view.id, toldModel(told, view, nowMs));
       if (view.status === 'loaded' && told?.status !== 'loaded') this.#noLongerMissing(view.id);
       bookModel(ledger, view, this.#promised.has(bookingId(view.id)), nowMs);
     }
@@ -278,9 +279,13 @@ export class ControlLoop {
       const book = ledger.book(sample.id, nowMs);
       return book === null ? [] : [guardDevice(sample, book, this.sight.evicting(sample.id), nowMs)];
     });
+    const giving = this.#options.relieve?.(devices);
     this.#world = guardWorld({
       nowMs,
-      devices,
+      devices:
+        giving === undefined
+          ? devices
+          : devices.map((device) => ({ ...device, givingBytes: giving.get(device.id) ?? 0 })),
       models: this.models.views().map((view) => guardModel(view, this.#options.uses)),
       asleep: this.#wishes.sleep !== null,
       settings: this.#settings,

@@ -65,9 +65,9 @@ export interface Coming {
   readonly unknown: boolean;
 }
 
-/** Bytes that open and just-decided unloads will give back on a device. */
+/** Bytes that open and just-decided unloads, and agents' contexts on their way out, will give back on a device. */
 export function comingOn(view: GuardView, deviceId: string): Coming {
-  let bytes = 0;
+  let bytes = view.world.devices.find((device) => device.id === deviceId)?.givingBytes ?? 0;
   let unknown = false;
   for (const model of modelsOn(view, deviceId)) {
     if (!view.leaving.has(model.id) && !isTrusted(model, view.world.nowMs)) continue;

@@ -49,6 +49,8 @@ export interface GuardDevice {
   readonly capBytes: number | null;
   readonly bookedBytes: number;
   readonly outstandingBytes: number;
+  /** What agents of the engine are giving back already; left out: nothing. */
+  readonly givingBytes?: number;
   /** GTT grows while VRAM is full; null: this driver does not tell. */
   readonly evictionUnderWay: boolean | null;
   /** Monotonic ms of the reading. */

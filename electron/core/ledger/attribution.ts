@@ -30,6 +30,16 @@ export interface AttributionInput {
   readonly bookings: readonly Booking[];
   /** Processes of agents and jobs, by booking id. */
   readonly holders?: ReadonlyMap<string, readonly ProcessRef[]>;
+  /** One process that many lines live in; left out: there is none. */
+  readonly engine?: EngineProcess;
+}
+
+/** What the embedded engine's process holds is its models' and agents'; what is left is its own line's. */
+export interface EngineProcess {
+  readonly processes: readonly ProcessRef[];
+  /** Begins the id of the line that stands for the process itself. */
+  readonly ownLine: string;
+  readonly holds: (tenantId: string) => boolean;
 }
 
 /** At most this many of the largest holders are named. */
@@ -47,7 +57,10 @@ export function attribute(input: AttributionInput): readonly TenantState[] {
   const { sample } = input;
   const mine = (input.processes ?? []).filter((use) => use.deviceId === sample.id);
   const taken = new Set<ProcessMemory>();
-  const known = [...models(input, mine, taken), ...booked(input, mine, taken)];
+  const known = withEngine(input.engine, mine, taken, [
+    ...models(input, mine, taken),
+    ...booked(input, mine, taken),
+  ]);
   const others = mine.filter((use) => !taken.has(use));
   const foreign = groups(others.filter((use) => programKind(use) === 'foreign')).map((group) =>
     tenant(sample, 'foreign', group.name, {
@@ -90,6 +103,22 @@ function booked(
     const facts = { measuredBytes, predictedBytes: line.predictedBytes, pids };
     return [{ ...tenant(input.sample, line.kind, line.name, facts), id: line.id }];
   });
+}
+
+/** Its tenants have figures of their own, by the engine's account; the process's rest is the engine's. */
+function withEngine(
+  engine: EngineProcess | undefined,
+  mine: readonly ProcessMemory[],
+  taken: Set<ProcessMemory>,
+  known: readonly TenantState[],
+): readonly TenantState[] {
+  const held = engine === undefined ? null : total(take(mine, engine.processes, taken));
+  if (engine === undefined || held === null) return known;
+  const told = sum(known.filter((one) => engine.holds(one.id) && !one.id.startsWith(engine.ownLine)));
+  const pids = engine.processes.map((process) => process.pid);
+  return known.map((one) =>
+    one.id.startsWith(engine.ownLine) ? { ...one, measuredBytes: Math.max(0, held - told), pids } : one,
+  );
 }
 
 /** What these processes hold of one device by its rows; null: no row is theirs, or one has no figure. */

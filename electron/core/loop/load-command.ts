@@ -21,6 +21,8 @@ export interface CommandContext {
   readonly clock: Clock;
   /** Loads of ours that have not ended: whoever asks for one of them joins it. */
   readonly inFlight: Map<string, Promise<Result<CommandDone>>>;
+  /** Models that agents of the engine hold memory with; left out: none. */
+  readonly agentsHold?: () => readonly string[];
 }
 
 /** A 27B from a slow disk takes minutes; a load that shows nothing for longer has failed. */

@@ -1,6 +1,6 @@
 import type { TenantState } from '../../../shared/state.ts';
 import type { EventStore } from '../events/event-store.ts';
-import { attribute, type ProcessRef } from '../ledger/attribution.ts';
+import { attribute, type EngineProcess, type ProcessRef } from '../ledger/attribution.ts';
 import { type GrowthMemory, growthSentence, look, mostGrown, noGrowth } from '../ledger/growth.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { holdsMemory, type ModelView } from './model-view.ts';
@@ -16,11 +16,16 @@ export class TenantBook {
   #tenants: readonly TenantState[] = [];
   readonly #growth = new Map<string, GrowthMemory>();
   readonly #holders: () => ReadonlyMap<string, readonly ProcessRef[]>;
+  readonly #engine: () => EngineProcess | null;
   #lookedAtMs = 0;
 
-  /** `holders`: the processes of agents and jobs, by the id of their line in the ledger. */
-  constructor(holders: () => ReadonlyMap<string, readonly ProcessRef[]> = () => new Map()) {
+  /** `holders`: the processes of jobs, by the id of their line in the ledger; `engine`: the one agents live in. */
+  constructor(
+    holders: () => ReadonlyMap<string, readonly ProcessRef[]> = () => new Map(),
+    engine: () => EngineProcess | null = () => null,
+  ) {
     this.#holders = holders;
+    this.#engine = engine;
   }
 
   look(sight: Sight, views: readonly ModelView[], ledger: Ledger, nowMs: number): void {
@@ -46,9 +51,17 @@ export class TenantBook {
         measuredBytes: view.measuredBytes,
       }));
     const holders = this.#holders();
+    const engine = this.#engine();
     this.#tenants = sight.devices().flatMap((sample) => {
       const bookings = ledger.bookedOn(sample.id);
-      const tenants = attribute({ sample, processes, models, bookings, holders });
+      const tenants = attribute({
+        sample,
+        processes,
+        models,
+        bookings,
+        holders,
+        ...(engine === null ? {} : { engine }),
+      });
       // Before processes were read once, everybody would seem to have come from nothing.
       if (!named) return tenants;
       this.#growth.set(

@@ -18,7 +18,7 @@ import { Lock } from './lock.ts';
 import { type AgentSize, fittingSize, sizeOfAgent } from './measure-agent.ts';
 import { Relief } from './relief.ts';
 import { Seats } from './seats.ts';
-import { Shelf } from './shelf.ts';
+import { modelName, Shelf } from './shelf.ts';
 import type { StateFiles } from './state-files.ts';
 import { type TurnLimits, Turns } from './turns.ts';
 
@@ -147,6 +147,14 @@ export class EngineDesk implements AgentDesk {
         liveContexts: here.filter((agent) => agent.live !== null).length,
       };
     });
+  }
+
+  /** Models that agents hold memory with, by what they are called elsewhere, with who is at work. */
+  holding(): readonly string[] {
+    return this.#shelf
+      .list()
+      .filter((model) => this.#shelf.bookedBytes(model) > 0 || model.loaded !== null)
+      .map((model) => `${modelName(model)} (${[...model.agents].map((agent) => agent.name).join(', ')})`);
   }
 
   /** For the state others read. */

@@ -13,21 +13,38 @@ export interface ReliefOptions {
   readonly moved: (agent: Agent) => void;
 }
 
+interface Giving {
+  readonly bytes: number;
+  readonly done: Promise<number>;
+  /** Monotonic ms; null: under way. */
+  doneAtMs: number | null;
+}
+
+/** A device that tells nothing new for so long shows what was given back, or never will. */
+const SHOWN_AFTER_MS = 5_000;
+
 /**
  * Gives device memory back for others: idle contexts first, which costs milliseconds, then the weights
  * of models none of whose agents is at work. What an agent needs comes back when it next asks.
  */
 export class Relief {
   readonly #options: ReliefOptions;
-  readonly #under = new Map<string, { readonly bytes: number; readonly done: Promise<number> }>();
+  readonly #under = new Map<string, Giving>();
 
   constructor(options: ReliefOptions) {
     this.#options = options;
   }
 
-  /** Bytes that are on their way back on a device. */
-  comingBytes(deviceId: string): number {
-    return this.#under.get(deviceId)?.bytes ?? 0;
+  /** Bytes that are on their way back, or that the device's last reading can't show yet. */
+  comingBytes(deviceId: string, sampledAtMs: number | null): number {
+    const under = this.#under.get(deviceId);
+    if (under === undefined) return 0;
+    const { doneAtMs } = under;
+    const nowMs = this.#options.world.clock.monotonicMs();
+    if (doneAtMs === null || ((sampledAtMs ?? 0) <= doneAtMs && nowMs - doneAtMs < SHOWN_AFTER_MS))
+      return under.bytes;
+    this.#under.delete(deviceId);
+    return 0;
   }
 
   /** What could be given back at once. */
@@ -40,12 +57,51 @@ export class Relief {
   /** At least so many bytes, or all that is idle; resolves with what was given back. One at a time a device. */
   give(deviceId: string, bytes: number, reason: string): Promise<number> {
     const under = this.#under.get(deviceId);
-    if (under !== undefined) return under.done;
+    if (under !== undefined && under.doneAtMs === null) return under.done;
     const expected = Math.min(bytes, this.idleBytes(deviceId));
     if (expected <= 0) return Promise.resolve(0);
-    const done = this.#give(deviceId, bytes, reason).finally(() => this.#under.delete(deviceId));
-    this.#under.set(deviceId, { bytes: expected, done });
-    return done;
+    return this.#note(deviceId, expected, this.#give(deviceId, bytes, reason));
+  }
+
+  /** Weights that this says of, with the contexts on them. */
+  giveModels(
+    deviceId: string,
+    isMeant: (path: string, bytes: number) => boolean,
+    reason: string,
+  ): Promise<number> {
+    const { shelf, seats } = this.#options;
+    const under = this.#under.get(deviceId);
+    if (under !== undefined && under.doneAtMs === null) return under.done;
+    const all = (model: DeskModel): number =>
+      shelf.bookedBytes(model) + [...model.agents].reduce((sum, agent) => sum + seats.bookedBytes(agent), 0);
+    const meant = this.#idleModels(deviceId).filter((model) => isMeant(model.path, all(model)));
+    if (meant.length === 0) return Promise.resolve(0);
+    const expected = meant.reduce((sum, model) => sum + all(model), 0);
+    return this.#note(deviceId, expected, this.#giveWhole(meant, reason));
+  }
+
+  #note(deviceId: string, bytes: number, done: Promise<number>): Promise<number> {
+    const giving: Giving = { bytes, done, doneAtMs: null };
+    this.#under.set(deviceId, giving);
+    return done.finally(() => {
+      giving.doneAtMs = this.#options.world.clock.monotonicMs();
+    });
+  }
+
+  async #giveWhole(models: readonly DeskModel[], reason: string): Promise<number> {
+    const { seats, moved, world } = this.#options;
+    let given = 0;
+    for (const model of models) {
+      for (const agent of model.agents) {
+        const held = seats.bookedBytes(agent);
+        if (agent.live === null || !(await seats.leave(agent, reason))) continue;
+        given += held;
+        moved(agent);
+      }
+      given += await this.#unload(model, reason);
+    }
+    if (given > 0) await world.engineIdle();
+    return given;
   }
 
   async #give(deviceId: string, bytes: number, reason: string): Promise<number> {
