@@ -43,4 +43,19 @@ describe('a lock file under its holder', () => {
       expect(after.checks.find((check) => check.name === 'replaced locks')?.outcome).toBe('ok');
     },
   );
+
+  it('is found by the doctor, too, when its whole root was moved away', async () => {
+    using folder = tempFolder('replaced');
+    const root = join(folder.path, 'gates');
+    await using first = await nodeHolder(root, 'first');
+    renameSync(root, `${root}.old`);
+    using second = gateIn(root).gate.tryTurn(URL_8080, { session: 'second' });
+    expect(second.kind).toBe('held');
+    const found = await checkGate({ gateDir: root });
+    const elsewhere = found.checks.find((check) => check.name === 'other roots');
+    expect(elsewhere?.detail.join('\n')).toContain(`pid ${first.pid}`);
+    expect(elsewhere?.detail.join('\n')).toContain(`${root}.old/${LANE_8080}.lock`);
+    await first.end();
+    await expect(nodeHolder(root, 'first')).rejects.toThrow('busy');
+  });
 });

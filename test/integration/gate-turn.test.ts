@@ -372,6 +372,20 @@ describe('landlord gate', () => {
     });
   }
 
+  if (runToEnd([...inNamespace.filter((word) => word !== '--mount-proc'), 'true']).status === 0) {
+    it('is nested in a pid namespace by the lock it inherits alone, whatever /proc shows there (rule 20)', async () => {
+      using folder = tempFolder('turn');
+      const inner = turn('--', 'echo', 'mine');
+      for (const space of [inNamespace, inNamespace.filter((word) => word !== '--mount-proc')]) {
+        const nested = runToEnd(turn('--', ...space, ...inner), inRoot(folder.path));
+        expect(nested).toMatchObject({ status: 0, stdout: 'mine\n' });
+        // A stranger there has the pid of some process outside, and must not be taken for it.
+        await using _holder = await nodeHolder(folder.path, 'writer');
+        expect(runToEnd([...space, ...inner], inRoot(folder.path)).status).toBe(75);
+      }
+    });
+  }
+
   it('makes the root that all users share', () => {
     using folder = tempFolder('turn');
     const base = join(folder.path, 'lib');

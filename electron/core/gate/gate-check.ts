@@ -1,7 +1,7 @@
 import { accessSync, constants, readdirSync } from 'node:fs';
 import { createGate, type Gate } from './gate.ts';
 import { GATE_DIR_VARIABLE, type GateRoot, networkFileSystem } from './gate-root.ts';
-import { commandOf, ghostsIn, inspectLane, type LaneInspection } from './inspect.ts';
+import { commandOf, ghostsIn, heldElsewhere, inspectLane, type LaneInspection } from './inspect.ts';
 import { seesAllProcesses } from './kernel-locks.ts';
 import { laneFiles } from './lane-files.ts';
 import { LOCAL_HOST, laneKey } from './lane-key.ts';
@@ -35,7 +35,7 @@ export async function checkGate(
     rootCheck(root),
   ];
   checks.push(await showdownCheck(gate, options));
-  if (root !== null) checks.push(ghostCheck(root), lanesCheck(root));
+  if (root !== null) checks.push(ghostCheck(root), elsewhereCheck(root), lanesCheck(root));
   return { title: 'Gate', checks };
 }
 
@@ -127,6 +127,16 @@ function ghostCheck(root: GateRoot): GateCheck {
   const first =
     'a lock file was deleted or replaced under its holder: until that turn ends, another may run beside it. Find what removes files there.';
   return { name, outcome: 'failed', detail: [first, ...detail] };
+}
+
+/** No failure: a test or a container may mean to have a root of its own. */
+function elsewhereCheck(root: GateRoot): GateCheck {
+  const name = 'other roots';
+  const found = heldElsewhere(root.path);
+  if (found.length === 0) return { name, outcome: 'ok', detail: ['no lane is held in another folder.'] };
+  const detail = found.map(({ pid, path }) => `pid ${pid} (${commandOf(pid) ?? 'unknown'}) holds ${path}.`);
+  const first = `${found.length} held in other folders, which exclude no turn here: another ${GATE_DIR_VARIABLE}, or a root that was moved.`;
+  return { name, outcome: 'ok', detail: [first, ...detail] };
 }
 
 function lanesCheck(root: GateRoot): GateCheck {

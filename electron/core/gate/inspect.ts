@@ -180,6 +180,18 @@ export function ghostsIn(root: string): readonly DescriptorHolder[] {
   });
 }
 
+/**
+ * Locks that have a lane's name and are held in another folder: of a root that was moved away under its
+ * holder, or of a program that has VRAM_LANDLORD_GATE_DIR set otherwise. They exclude nobody here.
+ */
+export function heldElsewhere(root: string): readonly DescriptorHolder[] {
+  const real = realPath(root);
+  return allLockedDescriptors().filter(({ path }) => {
+    const found = /^(.*)\/127\.0\.0\.1_\d{1,5}(\.\d{1,3})?\.lock( \(deleted\))?$/.exec(path);
+    return found?.[1] !== undefined && found[1] !== real;
+  });
+}
+
 function realPath(path: string): string {
   try {
     return realpathSync(path);

@@ -8,7 +8,7 @@ import {
   seesAllProcesses,
 } from './kernel-locks.ts';
 import { type LaneFiles, type SlotFiles, slotFiles } from './lane-files.ts';
-import { startTimeOf } from './process-start.ts';
+import { ownPid, startTimeOf } from './process-start.ts';
 import { readSidecar } from './sidecar.ts';
 import { slotsOf } from './width.ts';
 
@@ -46,7 +46,7 @@ export function heldInLine(lane: LaneFiles, pid: number): LineHolder | null {
  * the programs it descends from. `except` are descriptors of this process that do not count.
  */
 export function ownHolder(lane: LaneFiles, asker: Asker, except: ReadonlySet<number>): LineHolder | null {
-  for (const { holder, manyTurns, proven } of holdersInLine(lane, process.pid, except)) {
+  for (const { holder, manyTurns, proven } of holdersInLine(lane, ownPid(), except)) {
     if (isOwn(asker, holder, manyTurns, proven)) return holder;
   }
   return null;
@@ -89,7 +89,7 @@ function* holdersInLine(lane: LaneFiles, pid: number, except: ReadonlySet<number
       if (slot === undefined) continue;
       const inLibrary = isLibrarys(entry);
       // A lock that the library took in this process, in another thread perhaps, was not handed to it.
-      if (ancestor === pid && pid === process.pid && (inLibrary || except.has(entry.fd))) continue;
+      if (ancestor === pid && pid === ownPid() && (inLibrary || except.has(entry.fd))) continue;
       yield found(slot.files, ancestor, inLibrary);
     }
   }

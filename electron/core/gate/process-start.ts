@@ -1,5 +1,25 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
 import { parseStat } from '../process/procfs-text.ts';
+
+let self: number | null = null;
+
+/**
+ * This process as /proc names it. In a pid namespace that still shows the /proc of the one outside, a
+ * process has another number there, and its own is that of a stranger.
+ */
+export function ownPid(): number {
+  self ??= readSelf() ?? process.pid;
+  return self;
+}
+
+function readSelf(): number | null {
+  try {
+    const pid = Number(readlinkSync('/proc/self'));
+    return Number.isSafeInteger(pid) && pid > 0 ? pid : null;
+  } catch {
+    return null;
+  }
+}
 
 let own: { readonly pid: number; readonly ticks: number | null } | null = null;
 
@@ -7,7 +27,7 @@ let own: { readonly pid: number; readonly ticks: number | null } | null = null;
 export function startTimeOf(pid: number): number | null {
   if (own?.pid === pid) return own.ticks;
   const ticks = readStart(pid);
-  if (pid === process.pid) own = { pid, ticks };
+  if (pid === ownPid()) own = { pid, ticks };
   return ticks;
 }
 

@@ -14,7 +14,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { errnoOf } from '../errno.ts';
-import { startTimeOf } from './process-start.ts';
+import { ownPid, startTimeOf } from './process-start.ts';
 import { readSmallFile } from './small-file.ts';
 
 export const SIDECAR_SCHEMA = 'vram-landlord/gate/1';
@@ -54,8 +54,8 @@ export function sidecarOf(
 ): Sidecar {
   return {
     schema: SIDECAR_SCHEMA,
-    pid: process.pid,
-    startTime: startTimeOf(process.pid),
+    pid: ownPid(),
+    startTime: startTimeOf(ownPid()),
     session: shorten(about.session),
     model: shorten(about.model),
     class: about.class,
