@@ -8,6 +8,8 @@ import { makeBackend } from './backends/make-backend.ts';
 import type { Clock } from './clock.ts';
 import { ControlLoop } from './control-loop.ts';
 import { ChildSampler } from './devices/sampler.ts';
+import type { EngineDesk } from './engine/desk/desk.ts';
+import type { AgentDesk } from './engine/desk/desk-api.ts';
 import { EmbeddedEngine } from './engine/embedded-engine.ts';
 import { RequestLog } from './events/request-log.ts';
 import { SqliteStore } from './events/sqlite-store.ts';
@@ -16,12 +18,15 @@ import { createGate } from './gate/gate.ts';
 import { createLaneWatch } from './gate/lane-watch.ts';
 import { mountGateway } from './gateway/mount.ts';
 import type { GatewayMount } from './http/routes.ts';
+import { footprintsInChild } from './ledger/footprint/footprint-source.ts';
 import { referencesInChild } from './ledger/footprint/reference-source.ts';
 import { Ledger } from './ledger/ledger.ts';
+import { agentDesk, engineProcess, relieve } from './loop/agents.ts';
 import { runCommand } from './loop/commands.ts';
 import { realEffects } from './loop/effects.ts';
 import { Fleet } from './loop/fleet.ts';
 import { durableForecaster } from './loop/forecaster.ts';
+import { GatewayAgents } from './loop/gateway-agents.ts';
 import { Intents } from './loop/intents.ts';
 import { Journal, type SystemLog } from './loop/journal.ts';
 import { laneUse } from './loop/lane-use.ts';
@@ -32,7 +37,7 @@ import { LearnedFloors } from './loop/learned-floors.ts';
 import type { CommandContext } from './loop/load-command.ts';
 import { LoadWatch } from './loop/load-watch.ts';
 import { noticesOf } from './loop/notices.ts';
-import { Publisher } from './loop/publisher.ts';
+import { type AgentsOf, Publisher } from './loop/publisher.ts';
 import { ReportDesk } from './loop/reports.ts';
 import { Reservations } from './loop/reservations.ts';
 import { reserve } from './loop/reserve-command.ts';
@@ -65,6 +70,8 @@ export interface Box {
   readonly loop: ControlLoop;
   readonly journal: Journal;
   readonly gateway: GatewayMount;
+  /** Agents of the embedded engine, for the ledger socket. */
+  readonly desk: AgentDesk;
   /** It listens there from now on. */
   listens(url: string): void;
   stop(): Promise<void>;
@@ -109,7 +116,17 @@ export async function assemble(
     readTree: processTree,
     changed: () => loop.wake(),
   });
-  const tenants = new TenantBook(() => reservations.holders());
+  const tenants = new TenantBook(
+    () => reservations.holders(),
+    () =>
+      engineProcess(
+        engine.host,
+        () =>
+          new Set(
+            fleet.list().flatMap(({ snapshot }) => (snapshot.kind === 'embedded' ? [snapshot.name] : [])),
+          ),
+      ),
+  );
   const gate = createGate({ env: () => env });
   const lanes = new LaneBook(
     laneWatchAside(undefined, undefined, (readTable) => createLaneWatch(gate, readTable)),
@@ -150,10 +167,20 @@ export async function assemble(
     effects: realEffects(fleet, () => sampler),
     bootMs: () => uptime() * 1000,
     uses: (modelId) => gateway.use(modelId) ?? laneUse(lanes.list(), modelId),
+    relieve: (devices) => (desk === null ? new Map() : relieve(desk, context, devices)),
     onStep: () => publisher.stepped(),
     onWishes: (wishes) => void writeWishes(store, wishes),
   });
-  const context: CommandContext = { loop, fleet, ledger, journal, loads, clock, inFlight: new Map() };
+  const context: CommandContext = {
+    loop,
+    fleet,
+    ledger,
+    journal,
+    loads,
+    clock,
+    inFlight: new Map(),
+    agentsHold: () => desk?.holding() ?? [],
+  };
   const reports = new ReportDesk(journal, () => loop.settings.backends ?? found, clock);
   const gateway = mountGateway({
     context,
@@ -161,8 +188,22 @@ export async function assemble(
     env: engine.withKey(env),
     report: (event) => reports.take(event),
     requests: new RequestLog(store),
+    onRequest: (record) => callers.note(record, clock.monotonicMs()),
     ...(options.gatewayPace === undefined ? {} : { pace: options.gatewayPace }),
   });
+  const callers = new GatewayAgents();
+  let desk: EngineDesk | null = null;
+  const agents: AgentsOf = (iso, models) => [
+    ...(desk?.states(iso) ?? []),
+    ...callers.list({
+      flights: gateway.flights(),
+      lanes: lanes.list(),
+      models,
+      nowMs: clock.monotonicMs(),
+      epochMs: clock.epochMs(),
+      iso,
+    }),
+  ];
   const publisher = new Publisher({
     loop,
     fleet,
@@ -171,7 +212,7 @@ export async function assemble(
     lanes,
     clock,
     version: version(),
-    agents: () => [],
+    agents,
     notices: () => noticesOf(settingsFile, store, fleet, loop, systemLogNote, options.configPath),
   });
   for (const event of await intents.takeOpen()) journal.tell(event);
@@ -204,6 +245,7 @@ export async function assemble(
     const pids = [
       ...loop.models.views().flatMap((view) => view.observed.process?.pid ?? []),
       ...reservations.list().flatMap((one) => one.pids),
+      ...(engine.host.facts() === null ? [] : [engine.host.facts()?.pid ?? 0]),
     ];
     const key = pids.join();
     if (key === watchedPids) return;
@@ -235,6 +277,15 @@ export async function assemble(
   laneWriter.write(settings.backends);
   startSampler();
   await watchBackends();
+  const openDesk = await agentDesk({
+    context,
+    host: engine.host,
+    store,
+    footprints: footprintsInChild(process.execPath),
+    stateDir: paths.stateDir,
+    hurry: () => sampler.hurry(),
+  });
+  desk = openDesk;
   void discover();
   const discoverTimer = setInterval(() => void discover(), DISCOVER_EVERY_MS);
   const learn = (): void => {
@@ -287,12 +338,14 @@ export async function assemble(
     loop,
     journal,
     gateway,
+    desk: openDesk,
     listens: (where) => {
       url = where;
     },
     async stop() {
       stopping.abort();
       await gateway.stop();
+      await openDesk.stop();
       clearInterval(discoverTimer);
       clearInterval(recordTimer);
       clearInterval(learnTimer);

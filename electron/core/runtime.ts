@@ -4,6 +4,7 @@ import { ok, type Result } from '../../shared/errors.ts';
 import { assemble } from './assemble.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { EngineHostOptions } from './engine/child-host.ts';
+import { openLedgerSocket } from './engine/socket/ledger-socket.ts';
 import type { Notification } from './events/notification-log.ts';
 import type { GatewayPace } from './gateway/gateway.ts';
 import { startHttpServer } from './http/server.ts';
@@ -100,6 +101,9 @@ export async function startRuntime(options: RuntimeOptions): Promise<Result<Runt
     box.journal.tell({ kind: 'storage_failed', reason: published.error.message, numbers: {} });
   for (const note of [...ready.value.notes, ...token.value.notes])
     box.journal.tell({ kind: 'config_loaded', reason: note, numbers: {} });
+  const socket = await openLedgerSocket({ path: paths.socketFile, desk: box.desk, clock });
+  // All else works without it.
+  if (!socket.ok) box.journal.tell({ kind: 'storage_failed', reason: socket.error.message, numbers: {} });
   box.journal.tell({
     kind: 'started',
     reason: `VRAM Landlord ${version()} is running at ${http.value.url}.`,
@@ -115,6 +119,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Result<Runt
     async stop() {
       box.journal.tell({ kind: 'stopped', reason: 'VRAM Landlord was asked to stop.', numbers: {} });
       await http.value.stop();
+      if (socket.ok) await socket.value.stop();
       await box.stop();
       await lock.value.release();
     },

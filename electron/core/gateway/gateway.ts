@@ -13,7 +13,7 @@ import { type Admission, createAdmission } from './admission.ts';
 import { Counts } from './counts.ts';
 import { DeviceQueue, type QueueSnapshot } from './device-queue.ts';
 import { openExchange } from './exchange.ts';
-import { InFlight } from './in-flight.ts';
+import { type Flight, InFlight } from './in-flight.ts';
 import { LaneLines } from './lane-line.ts';
 import { modelDetail, modelList } from './model-list.ts';
 import { sendRefusal } from './refusals.ts';
@@ -70,6 +70,8 @@ export interface Gateway {
   model(id: string): unknown;
   /** Whose turn a model serves now; null: nobody's of ours. */
   use(modelId: string): ModelUse | null;
+  /** Requests that are served or wait to be. */
+  flights(): readonly Flight[];
   /** Per device, for those who run batch work against a backend itself. */
   queues(): ReadonlyMap<string, QueueSnapshot>;
   onQueues(listener: () => void): () => void;
@@ -161,6 +163,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     models: () => modelList(context),
     model: (id) => modelDetail(context, id),
     use: (modelId) => flights.use(modelId),
+    flights: () => flights.list(),
     queues: () => new Map([...queues].map(([id, one]) => [id, one.snapshot()])),
     onQueues(listener) {
       listeners.add(listener);

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { BackendSetting } from '../../../shared/settings.ts';
 import type { RequestLog } from '../events/request-log.ts';
+import type { RequestRecord } from '../events/request-record.ts';
 import type { Gate } from '../gate/gate.ts';
 import type { GatewayMount } from '../http/routes.ts';
 import type { CommandContext } from '../loop/load-command.ts';
@@ -9,6 +10,7 @@ import type { ReportedEvent } from '../runtime-api.ts';
 import { Fronts } from './front.ts';
 import { createGateway, type GatewayPace } from './gateway.ts';
 import { addHistoryRoute } from './history-route.ts';
+import type { Flight } from './in-flight.ts';
 import { addGatewayRoutes } from './routes.ts';
 import { addTurnRoutes } from './turn-routes.ts';
 
@@ -19,6 +21,8 @@ export interface MountOptions {
   readonly report: (event: ReportedEvent) => void;
   readonly requests: RequestLog;
   readonly pace?: Partial<GatewayPace>;
+  /** Called with each request that is over, beside the history. */
+  readonly onRequest?: (record: RequestRecord) => void;
 }
 
 export interface MountedGateway extends GatewayMount {
@@ -26,6 +30,8 @@ export interface MountedGateway extends GatewayMount {
   front(backends: readonly BackendSetting[]): Promise<void>;
   /** Whose turn a model serves now. */
   use(modelId: string): ModelUse | null;
+  /** Requests that are served or wait to be. */
+  flights(): readonly Flight[];
   stop(): Promise<void>;
 }
 
@@ -39,7 +45,10 @@ export function mountGateway(options: MountOptions): MountedGateway {
     env: options.env,
     tell,
     report,
-    onRequest: (record) => options.requests.add(record),
+    onRequest: (record) => {
+      options.requests.add(record);
+      options.onRequest?.(record);
+    },
     ...(options.pace === undefined ? {} : { pace: options.pace }),
   });
   const fronts = new Fronts(gateway, tell);
@@ -54,6 +63,7 @@ export function mountGateway(options: MountOptions): MountedGateway {
     origins: () => context.loop.settings.server.origins,
     front: (backends) => fronts.set(backends),
     use: (modelId) => gateway.use(modelId),
+    flights: () => gateway.flights(),
     async stop() {
       await fronts.stop();
       await gateway.stop();

@@ -46,7 +46,7 @@ const FILE_SPARE_BYTES = 1_000_000_000;
 export async function agentDesk(parts: AgentParts): Promise<EngineDesk> {
   const hostDir = await hostFolder(parts.stateDir);
   const files = new StateFiles({
-    hostDir: hostDir ?? `${parts.stateDir}/agents/host`,
+    hostDir: hostDir ?? `${parts.stateDir}/agents-host`,
     fileDir: `${parts.stateDir}/agents`,
     hostBudgetBytes: hostDir === null ? 0 : Math.floor(totalmem() * HOST_SHARE),
     fileBudgetBytes: MOST_FILE_BYTES,

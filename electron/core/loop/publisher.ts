@@ -1,4 +1,4 @@
-import type { AgentState, LandlordState } from '../../../shared/state.ts';
+import type { AgentState, LandlordState, ModelState } from '../../../shared/state.ts';
 import type { Clock } from '../clock.ts';
 import type { ControlLoop } from '../control-loop.ts';
 import { leavesAt } from '../guards/leaves-at.ts';
@@ -6,8 +6,19 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Fleet } from './fleet.ts';
 import type { LaneBook } from './lanes.ts';
 import { guardsFor } from './model-view.ts';
-import { backendState, deviceState, isoClock, landlordState, modelState, policyState } from './state.ts';
+import {
+  backendState,
+  deviceState,
+  isoClock,
+  landlordState,
+  modelState,
+  policyState,
+  type ToIso,
+} from './state.ts';
 import type { TenantBook } from './tenants.ts';
+
+/** Agents as of now, given the models of this state. */
+export type AgentsOf = (iso: ToIso, models: readonly ModelState[]) => readonly AgentState[];
 
 export interface PublisherOptions {
   readonly loop: ControlLoop;
@@ -18,7 +29,7 @@ export interface PublisherOptions {
   readonly clock: Clock;
   readonly version: string;
   /** Engine's first, by name. */
-  readonly agents: () => readonly AgentState[];
+  readonly agents: AgentsOf;
   /** What a person should know first, beyond what the loop sees. */
   readonly notices: () => LandlordState['notices'];
 }
@@ -65,6 +76,10 @@ export class Publisher {
       .map(({ setting, snapshot }) =>
         backendState(snapshot, guardsFor(setting, settings, wishes.guards), setting.found, iso),
       );
+    const models = loop.models.views().map((view) => {
+      const guard = guardModels.get(view.id);
+      return modelState(view, guard === undefined || world === null ? null : leavesAt(guard, world), iso);
+    });
     return landlordState({
       revision: this.#revision,
       at: new Date(epochMs).toISOString(),
@@ -77,11 +92,8 @@ export class Publisher {
       }),
       tenants: tenants.list(),
       lanes: lanes.list(),
-      agents: this.#options.agents(),
-      models: loop.models.views().map((view) => {
-        const guard = guardModels.get(view.id);
-        return modelState(view, guard === undefined || world === null ? null : leavesAt(guard, world), iso);
-      }),
+      agents: this.#options.agents(iso, models),
+      models,
       backends,
       asleep:
         wishes.sleep === null

@@ -27,23 +27,35 @@ interface Kept {
 export class StateFiles {
   readonly #options: StateFilesOptions;
   readonly #kept = new Map<string, Kept>();
+  readonly #unusable = new Set<StatePlace>();
   #next = 1;
 
   constructor(options: StateFilesOptions) {
     this.#options = options;
   }
 
-  /** Makes the folders and takes away what no `keep` names: states of a runtime that was killed. Throws what the file system throws. */
+  /**
+   * Makes the folders and takes away what no `keep` names: states of a runtime that was killed. A folder
+   * that can't be used is a place without room.
+   */
   async open(keep: readonly SavedState[]): Promise<void> {
     const wanted = new Map(keep.map((saved) => [saved.record.path, saved]));
-    for (const dir of [this.#options.hostDir, this.#options.fileDir]) {
-      await mkdir(dir, { recursive: true, mode: 0o700 });
-      for (const name of await readdir(dir)) {
-        const path = join(dir, name);
-        const saved = wanted.get(path);
-        if (saved === undefined) await rm(path, { force: true });
-        else this.#kept.set(path, { place: saved.place, bytes: saved.record.bytes });
+    for (const place of ['host', 'file'] as const) {
+      try {
+        await this.#openFolder(this.#dir(place), wanted);
+      } catch {
+        this.#unusable.add(place);
       }
+    }
+  }
+
+  async #openFolder(dir: string, wanted: ReadonlyMap<string, SavedState>): Promise<void> {
+    await mkdir(dir, { recursive: true, mode: 0o700 });
+    for (const name of await readdir(dir)) {
+      const path = join(dir, name);
+      const saved = wanted.get(path);
+      if (saved === undefined) await rm(path, { force: true, recursive: true });
+      else this.#kept.set(path, { place: saved.place, bytes: saved.record.bytes });
     }
   }
 
@@ -62,7 +74,7 @@ export class StateFiles {
     const places: StatePlace[] = [];
     for (const place of ['host', 'file'] as const) {
       const budget = place === 'host' ? this.#options.hostBudgetBytes : this.#options.fileBudgetBytes;
-      if (this.usedBytes(place) + bytes > budget) continue;
+      if (this.#unusable.has(place) || this.usedBytes(place) + bytes > budget) continue;
       const room = await this.#options.roomBytes(place);
       if (room === null || bytes <= room) places.push(place);
     }
@@ -89,7 +101,8 @@ export class StateFiles {
   /** From host memory to a file, where its budget has room; null: it stays where it is. */
   async toFile(agent: string, saved: SavedState): Promise<SavedState | null> {
     const { bytes } = saved.record;
-    if (saved.place === 'file' || this.usedBytes('file') + bytes > this.#options.fileBudgetBytes) return null;
+    if (saved.place === 'file' || this.#unusable.has('file')) return null;
+    if (this.usedBytes('file') + bytes > this.#options.fileBudgetBytes) return null;
     const room = await this.#options.roomBytes('file');
     if (room !== null && bytes > room) return null;
     const path = this.pathFor(agent, 'file');
