@@ -1,4 +1,5 @@
 import { agentWords } from './words/agents.ts';
+import { eventsPageWords } from './words/events-page.ts';
 import { historyWords } from './words/history.ts';
 import { planWords } from './words/plan.ts';
 import { replayWords } from './words/replay.ts';
@@ -162,6 +163,7 @@ export const strings = {
   agents: agentWords,
   plan: planWords,
   history: historyWords,
+  eventsPage: eventsPageWords,
   replay: replayWords,
   settings: settingsWords,
   start: startWords,
@@ -240,6 +242,7 @@ export const strings = {
       device_lost: 'device lost',
       sampler_restarted: 'sampler restarted',
       resumed: 'resumed',
+      context_changed: 'context changed',
       storage_failed: 'storage',
       signal_refused: 'not permitted',
     },

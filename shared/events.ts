@@ -28,6 +28,7 @@ export const EVENT_KINDS = [
   'unloaded',
   'load_failed',
   'model_crashed',
+  'context_changed',
   'pinned',
   'unpinned',
   'reserved',

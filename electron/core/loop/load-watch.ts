@@ -1,9 +1,10 @@
 import type { ModelStatus } from '../../../shared/state.ts';
 import { type DeviceKind, kindOn } from '../ledger/footprint/device-kind.ts';
 import type { Footprint } from '../ledger/footprint/estimate.ts';
-import { type LoadMeasurement, measureStep } from './measure.ts';
+import { afterFirstUse, type LoadMeasurement, measureStep } from './measure.ts';
 import { holdsMemory, type ModelView } from './model-view.ts';
 import type { Models } from './models.ts';
+import { type OtherHolders, otherHolders } from './other-holders.ts';
 import type { Sight } from './sight.ts';
 
 export interface Forecast {
@@ -34,9 +35,11 @@ export interface Forecaster {
   onBetter?(listener: (modelId: string) => void): void;
 }
 
+/** A server's list is read about once a second, so a load is seen that much late. */
+const BEFORE_MS = 1_000;
 /** A per-process figure is taken as settled once it has stood this long after the load. */
 const LEARN_AFTER_MS = 5_000;
-/** Learned again only when it differs by this share: allocators breathe. */
+/** Learned again only when it has grown by this share: allocators breathe, and a first prompt takes more. */
 const LEARN_SHARE = 0.02;
 
 /** Follows each model's loads: what is predicted for it, and what it then really took. */
@@ -45,6 +48,7 @@ export class LoadWatch {
   readonly #wake: () => void;
   readonly #asked = new Map<string, string>();
   readonly #measuring = new Map<string, LoadMeasurement>();
+  readonly #others = new Map<string, OtherHolders>();
   readonly #learned = new Map<string, number>();
   #sight: Sight | null = null;
 
@@ -61,13 +65,12 @@ export class LoadWatch {
     this.#sight = sight;
     this.#ask(view, models);
     if (view.status === 'loading' && before !== 'loading') this.#begin(view, before, sight, models, nowMs);
+    // Of one load the most counts, and the next one begins anew.
+    if (view.status === 'loaded' && before !== 'loaded') this.#learned.delete(view.id);
     this.#measure(view, sight, models, nowMs);
-    if (
-      view.status === 'loaded' &&
-      view.measuredBytes !== null &&
-      nowMs - view.observed.sinceMs > LEARN_AFTER_MS
-    )
-      this.#learn(view, view.measuredBytes);
+    if (view.status !== 'loaded' || nowMs - view.observed.sinceMs <= LEARN_AFTER_MS) return;
+    const bytes = processBytes(view, sight, nowMs);
+    if (bytes !== null) this.#learn(view, bytes);
   }
 
   /** Asks for a prediction once per set of flags; the answer comes with a later step. */
@@ -115,15 +118,20 @@ export class LoadWatch {
     models: Models,
     nowMs: number,
   ): void {
-    const { freeBytes } = sight.free(view.deviceId, nowMs);
+    // By the time a load is seen it may have taken its first gigabytes.
+    const freeBytes =
+      sight.freeAt(view.deviceId, nowMs - BEFORE_MS) ?? sight.free(view.deviceId, nowMs).freeBytes;
     models.remember(view.id, { freeAtLoadBytes: freeBytes, settledBytes: null });
     this.#measuring.delete(view.id);
+    this.#others.delete(view.id);
     // A load seen half-way has already taken an unknown part.
     if (before === undefined || freeBytes === null || view.deviceId === null) return;
     this.#measuring.set(view.id, {
       modelId: view.id,
       deviceId: view.deviceId,
       freeBeforeBytes: freeBytes,
+      othersBeforeBytes: this.#othersOf(view, view.deviceId, sight, models, nowMs),
+      settledBytes: null,
       loadedAtMs: null,
       lastFreeBytes: null,
       lastSampleAtMs: null,
@@ -134,7 +142,7 @@ export class LoadWatch {
   #measure(view: ModelView, sight: Sight, models: Models, nowMs: number): void {
     const measurement = this.#measuring.get(view.id);
     if (measurement === undefined) return;
-    const others = models
+    const disturbed = models
       .views()
       .some(
         (other) =>
@@ -142,28 +150,57 @@ export class LoadWatch {
           other.deviceId === measurement.deviceId &&
           (other.status === 'loading' || other.status === 'stopping'),
       );
-    if (!holdsMemory(view.status) || view.status === 'stopping' || others) {
+    if (!holdsMemory(view.status) || view.status === 'stopping' || disturbed) {
       this.#measuring.delete(view.id);
       return;
     }
+    const begins =
+      measurement.settledBytes === null
+        ? view.status === 'loaded'
+        : isUsed(view) && view.observed.busy === false;
     const started =
-      view.status === 'loaded' && measurement.loadedAtMs === null
-        ? { ...measurement, loadedAtMs: nowMs }
-        : measurement;
-    const step = measureStep(started, sight.free(view.deviceId, nowMs));
+      begins && measurement.loadedAtMs === null ? { ...measurement, loadedAtMs: nowMs } : measurement;
+    const others = this.#othersOf(view, measurement.deviceId, sight, models, nowMs);
+    const step = measureStep(started, sight.free(view.deviceId, nowMs), others);
     if (step.type === 'go on') {
       this.#measuring.set(view.id, step.measurement);
       return;
     }
     this.#measuring.delete(view.id);
+    if (step.type === 'given up') return;
+    if (measurement.settledBytes === null) this.#measuring.set(view.id, afterFirstUse(started, step.bytes));
     models.remember(view.id, { settledBytes: step.bytes });
-    if (view.measuredBytes === null) this.#learn(view, step.bytes);
+    if (processBytes(view, sight, nowMs) === null) this.#learn(view, step.bytes);
+  }
+
+  /** What others hold there; who they were when the load began is kept with it. */
+  #othersOf(view: ModelView, deviceId: string, sight: Sight, models: Models, nowMs: number): number | null {
+    const modelPids = new Set(models.views().flatMap((one) => one.observed.process?.pid ?? []));
+    const before = this.#others.get(view.id) ?? null;
+    const now = otherHolders(sight.processes(nowMs), deviceId, modelPids, before?.pids ?? null);
+    if (before === null && now !== null) this.#others.set(view.id, now);
+    return now?.bytes ?? null;
   }
 
   #learn(view: ModelView, bytes: number): void {
     const last = this.#learned.get(view.id);
-    if (last !== undefined && Math.abs(last - bytes) <= last * LEARN_SHARE) return;
+    if (last !== undefined && bytes <= last * (1 + LEARN_SHARE)) return;
     this.#learned.set(view.id, bytes);
     this.#forecaster.learn(view, bytes);
   }
+}
+
+/** By the driver's own figure for its proven process; null: there is none, and what a server claims is no measurement. */
+function processBytes(view: ModelView, sight: Sight, nowMs: number): number | null {
+  const pid = view.observed.process?.pid ?? null;
+  const mine = sight
+    .processes(nowMs)
+    .filter((use) => use.pid === pid && use.deviceId === view.deviceId && use.bytes !== null);
+  return mine.length === 0 ? null : mine.reduce((sum, use) => sum + (use.bytes ?? 0), 0);
+}
+
+/** It has served something since it was loaded. */
+function isUsed(view: ModelView): boolean {
+  const { lastBusyAtMs, sinceMs } = view.observed;
+  return lastBusyAtMs !== null && lastBusyAtMs >= sinceMs;
 }

@@ -6,12 +6,19 @@ import type { FreeReading } from '../actuators/operation.ts';
  * a desktop that moved is not blamed on the model.
  *
  *   loading (free before known) ─► resting (n steady readings) ─► settled bytes
+ *        │                                                             └─► first used ─► resting ─► grown bytes
  *        └── anything else loads or leaves on the device ─► given up
+ *
+ * A first prompt may take some 500 MB more that no load shows (llama.cpp issue 23894).
  */
 export interface LoadMeasurement {
   readonly modelId: string;
   readonly deviceId: string;
   readonly freeBeforeBytes: number;
+  /** What the desktop and other programs held then, as far as the driver tells; null: it does not. */
+  readonly othersBeforeBytes: number | null;
+  /** Settled once before: what it was then. null: its load is being measured. */
+  readonly settledBytes: number | null;
   /** Monotonic ms at which it was loaded; null: still loading. */
   readonly loadedAtMs: number | null;
   readonly lastFreeBytes: number | null;
@@ -24,10 +31,37 @@ const STEADY_SAMPLES = 4;
 
 export type MeasureStep =
   | { readonly type: 'go on'; readonly measurement: LoadMeasurement }
-  | { readonly type: 'settled'; readonly bytes: number };
+  | { readonly type: 'settled'; readonly bytes: number }
+  /** Something else moved. */
+  | { readonly type: 'given up' };
 
-/** Takes one more reading into account. */
-export function measureStep(measurement: LoadMeasurement, reading: FreeReading): MeasureStep {
+/** The measurement that follows: the same load, from its first use on. */
+export function afterFirstUse(measurement: LoadMeasurement, settledBytes: number): LoadMeasurement {
+  return {
+    ...measurement,
+    settledBytes,
+    loadedAtMs: null,
+    lastFreeBytes: null,
+    lastSampleAtMs: null,
+    steadySamples: 0,
+  };
+}
+
+/** A desktop that moved meanwhile is not blamed on the model, nor counted in its favour. */
+function moreByOthers(measurement: LoadMeasurement, othersBytes: number | null): number {
+  const { othersBeforeBytes } = measurement;
+  return othersBeforeBytes === null || othersBytes === null ? 0 : othersBytes - othersBeforeBytes;
+}
+
+/** More than this after a first use is no buffer of the model's own, but something else that moved. */
+const MOST_GROWN_BYTES = 2 * 1024 * 1024 * 1024;
+
+/** Takes one more reading into account; `othersBytes`: what others hold by it, null where the driver does not tell. */
+export function measureStep(
+  measurement: LoadMeasurement,
+  reading: FreeReading,
+  othersBytes: number | null,
+): MeasureStep {
   const { freeBytes, sampledAtMs } = reading;
   if (measurement.loadedAtMs === null || freeBytes === null || sampledAtMs === null)
     return { type: 'go on', measurement };
@@ -39,7 +73,12 @@ export function measureStep(measurement: LoadMeasurement, reading: FreeReading):
       : Math.abs(freeBytes - measurement.lastFreeBytes);
   const steadySamples = moved <= STEADY_BYTES ? measurement.steadySamples + 1 : 0;
   if (steadySamples >= STEADY_SAMPLES - 1) {
-    const bytes = measurement.freeBeforeBytes - freeBytes;
+    const bytes = measurement.freeBeforeBytes - freeBytes - moreByOthers(measurement, othersBytes);
+    const { settledBytes } = measurement;
+    if (settledBytes !== null)
+      return bytes - settledBytes <= MOST_GROWN_BYTES
+        ? { type: 'settled', bytes: Math.max(settledBytes, bytes) }
+        : { type: 'given up' };
     if (bytes > 0) return { type: 'settled', bytes };
   }
   return {

@@ -78,6 +78,12 @@ export class Sight {
     return evictionUnderWay(this.#history.get(id) ?? []);
   }
 
+  /** The driver's free figure in the newest reading that was there at `atMs`; null: none is kept from then. */
+  freeAt(id: string | null, atMs: number): number | null {
+    const history = id === null ? [] : (this.#history.get(id) ?? []);
+    return history.findLast((sample) => sample.takenAtMs <= atMs && sample.error === null)?.freeBytes ?? null;
+  }
+
   /** The driver's free figure; null while it is stale or unknown. */
   free(id: string | null, nowMs: number): FreeReading {
     const sample = this.device(id);

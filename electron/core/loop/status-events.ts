@@ -1,12 +1,53 @@
 import type { NewEvent } from '../../../shared/events.ts';
 import { formatBytes, formatDuration } from '../../../shared/format.ts';
 import type { BackendSnapshot } from '../backends/backend.ts';
+import { commandFlags } from '../ledger/footprint/command-flags.ts';
 import type { ModelView } from './model-view.ts';
 
 /** What of a model was told last. */
 export interface ToldModel {
   readonly status: ModelView['status'];
   readonly sinceMs: number;
+  /** The context it was last loaded with, as its command line has it; null: never seen loaded with one. */
+  readonly contextTokens: number | null;
+}
+
+/** What of a model has been told once its events are out. */
+export function toldModel(before: ToldModel | undefined, view: ModelView, nowMs: number): ToldModel {
+  const contextTokens = loadedContext(view) ?? before?.contextTokens ?? null;
+  if (before?.status === view.status && before.contextTokens === contextTokens) return before;
+  return {
+    status: view.status,
+    sinceMs: before?.status === view.status ? before.sinceMs : nowMs,
+    contextTokens,
+  };
+}
+
+/** null: not loaded, or its context is not on its command line. */
+function loadedContext(view: ModelView): number | null {
+  const { args } = view.observed;
+  return view.status === 'loaded' && args !== null ? commandFlags(args).contextTokens : null;
+}
+
+/** A client may ask for another context with each request (Ollama's `num_ctx`): its server loads the model anew. */
+function contextEvents(before: ToldModel, view: ModelView): readonly NewEvent[] {
+  const now = loadedContext(view);
+  if (now === null || before.contextTokens === null || before.contextTokens === now) return [];
+  const size = view.predictedBytes === null ? '' : `; ${formatBytes(view.predictedBytes)} predicted for that`;
+  return [
+    {
+      model: view.id,
+      backend: view.backend,
+      ...(view.deviceId === null ? {} : { deviceId: view.deviceId }),
+      kind: 'context_changed',
+      reason: `${view.observed.name} was loaded anew with ${now} tokens of context instead of ${before.contextTokens}: a client asked for it, or its settings have changed${size}.`,
+      numbers: {
+        contextTokens: now,
+        contextBeforeTokens: before.contextTokens,
+        predictedBytes: view.predictedBytes,
+      },
+    },
+  ];
 }
 
 /**
@@ -18,7 +59,12 @@ export function modelEvents(
   view: ModelView,
   nowMs: number,
 ): readonly NewEvent[] {
-  if (before === undefined || before.status === view.status) return [];
+  if (before === undefined) return [];
+  return [...contextEvents(before, view), ...statusChange(before, view, nowMs)];
+}
+
+function statusChange(before: ToldModel, view: ModelView, nowMs: number): readonly NewEvent[] {
+  if (before.status === view.status) return [];
   const name = view.observed.name;
   const base = {
     model: view.id,

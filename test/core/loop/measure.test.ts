@@ -1,22 +1,33 @@
 import { describe, expect, it } from 'vitest';
-import { type LoadMeasurement, type MeasureStep, measureStep } from '../../../electron/core/loop/measure.ts';
+import {
+  afterFirstUse,
+  type LoadMeasurement,
+  type MeasureStep,
+  measureStep,
+} from '../../../electron/core/loop/measure.ts';
 
 const GB = 1_000_000_000;
 const START: LoadMeasurement = {
   modelId: 'router/m',
   deviceId: 'sim:0',
   freeBeforeBytes: 20 * GB,
+  othersBeforeBytes: null,
+  settledBytes: null,
   loadedAtMs: 1_000,
   lastFreeBytes: null,
   lastSampleAtMs: null,
   steadySamples: 0,
 };
 
-function run(start: LoadMeasurement, readings: readonly (readonly [number, number | null])[]): MeasureStep {
+function run(
+  start: LoadMeasurement,
+  readings: readonly (readonly [number, number | null])[],
+  othersBytes: number | null = null,
+): MeasureStep {
   let step: MeasureStep = { type: 'go on', measurement: start };
   for (const [sampledAtMs, freeBytes] of readings) {
-    if (step.type === 'settled') return step;
-    step = measureStep(step.measurement, { sampledAtMs, freeBytes, totalBytes: 34 * GB });
+    if (step.type !== 'go on') return step;
+    step = measureStep(step.measurement, { sampledAtMs, freeBytes, totalBytes: 34 * GB }, othersBytes);
   }
   return step;
 }
@@ -66,5 +77,35 @@ describe('a load measured by the difference it makes', () => {
   it('does not begin while it still loads', () => {
     const loading = { ...START, loadedAtMs: null };
     expect(run(loading, [[1_500, 10 * GB]])).toEqual({ type: 'go on', measurement: loading });
+  });
+
+  it('leaves out what the desktop took or gave back meanwhile', () => {
+    const steady = [1_500, 2_000, 2_500, 3_000].map((at) => [at, 9 * GB] as const);
+    const before = { ...START, othersBeforeBytes: 2 * GB };
+    expect(run(before, steady, 3 * GB)).toEqual({ type: 'settled', bytes: 10 * GB });
+    expect(run(before, steady, 1.5 * GB)).toEqual({ type: 'settled', bytes: 11.5 * GB });
+    // A driver that has stopped telling is no change.
+    expect(run(before, steady, null)).toEqual({ type: 'settled', bytes: 11 * GB });
+  });
+});
+
+describe('what a first prompt takes beyond a load', () => {
+  const used = { ...afterFirstUse(START, 10 * GB), loadedAtMs: 60_000 };
+  const steadyAt = (freeBytes: number) =>
+    [60_500, 61_000, 61_500, 62_000].map((at) => [at, freeBytes] as const);
+
+  it('is counted once it has come to rest', () => {
+    expect(run(used, steadyAt(9.5 * GB))).toEqual({ type: 'settled', bytes: 10.5 * GB });
+    expect(run(used, steadyAt(10 * GB))).toEqual({ type: 'settled', bytes: 10 * GB });
+  });
+
+  it('is never less than the load itself, and not gigabytes', () => {
+    expect(run(used, steadyAt(10.6 * GB))).toEqual({ type: 'settled', bytes: 10 * GB });
+    expect(run(used, steadyAt(6 * GB))).toEqual({ type: 'given up' });
+  });
+
+  it('is waited for as long as nobody uses it', () => {
+    const waiting = afterFirstUse({ ...START, lastFreeBytes: 10 * GB, steadySamples: 3 }, 10 * GB);
+    expect(run(waiting, steadyAt(9.5 * GB))).toEqual({ type: 'go on', measurement: waiting });
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Operation } from '../../../electron/core/actuators/operation.ts';
 import { eventOf, gaveNothing } from '../../../electron/core/loop/outcome-events.ts';
-import { backendEvents, modelEvents } from '../../../electron/core/loop/status-events.ts';
+import { backendEvents, modelEvents, toldModel } from '../../../electron/core/loop/status-events.ts';
 import { NO_WISHES, parseWishes } from '../../../electron/core/loop/wishes.ts';
 import { modelView } from '../../support/model-view.ts';
 
@@ -110,6 +110,7 @@ describe('what a changed status tells', () => {
   const was = (status: 'unloaded' | 'loading' | 'loaded' | 'sleeping' | 'stopping') => ({
     status,
     sinceMs: 1_000,
+    contextTokens: null,
   });
 
   it('is nothing at the first look: what was so before is no news', () => {
@@ -128,6 +129,26 @@ describe('what a changed status tells', () => {
     ['loaded', 'loaded', []],
   ] as const)('from %s to %s: %j', (from, to, expected) => {
     expect(kinds(was(from), modelView({ status: to }))).toEqual(expected);
+  });
+
+  it('is a context that a client has changed, whether its server was seen loading or not', () => {
+    const loaded = (tokens: number | null) =>
+      modelView({
+        status: 'loaded',
+        observed: { args: tokens === null ? null : ['ollama', '--ctx-size', String(tokens)] },
+      });
+    const small = toldModel(undefined, loaded(4096), 1_000);
+    expect(modelEvents(small, loaded(4096), 2_000)).toEqual([]);
+    expect(modelEvents(small, loaded(32_768), 2_000)).toMatchObject([
+      { kind: 'context_changed', numbers: { contextTokens: 32_768, contextBeforeTokens: 4096 } },
+    ]);
+    const between = toldModel(small, modelView({ status: 'loading' }), 3_000);
+    expect(kinds(between, loaded(32_768))).toEqual(['context_changed', 'loaded']);
+    // What is not told has not changed, and what was told once is not told again.
+    expect(modelEvents(small, loaded(null), 2_000)).toEqual([]);
+    const told = toldModel(small, loaded(32_768), 2_000);
+    expect(modelEvents(told, loaded(32_768), 3_000)).toEqual([]);
+    expect(toldModel(told, loaded(32_768), 3_000)).toBe(told);
   });
 
   it('gives a backend away and back again once each', () => {
@@ -175,7 +196,7 @@ describe('wishes that an earlier run kept', () => {
 it('a failure that is a sentence about the model already is not said twice', () => {
   const failed = (failure: string | null) =>
     modelEvents(
-      { status: 'loaded', sinceMs: 0 },
+      { status: 'loaded', sinceMs: 0, contextTokens: null },
       modelView({ name: 'vision-8b', status: 'failed', observed: { failure } }),
       1,
     )[0]?.reason;

@@ -1,0 +1,208 @@
+import { describe, expect, it } from 'vitest';
+import type { DeviceSample, ProcessMemory } from '../../../electron/core/devices/sample.ts';
+import { type Forecaster, LoadWatch } from '../../../electron/core/loop/load-watch.ts';
+import type { ModelView } from '../../../electron/core/loop/model-view.ts';
+import { Models } from '../../../electron/core/loop/models.ts';
+import { Sight } from '../../../electron/core/loop/sight.ts';
+import type { ProcessIdentity } from '../../../electron/core/process/identity.ts';
+import type { ModelStatus } from '../../../shared/state.ts';
+import { modelView } from '../../support/model-view.ts';
+
+const GB = 1_000_000_000;
+const TICK_MS = 500;
+
+const SAMPLE: DeviceSample = {
+  id: 'sim:0',
+  kind: 'simulated',
+  memory: 'discrete',
+  name: 'Card',
+  pciAddress: null,
+  drivesDisplay: true,
+  power: 'active',
+  totalBytes: 24 * GB,
+  usedBytes: null,
+  freeBytes: 20 * GB,
+  gttTotalBytes: null,
+  gttUsedBytes: null,
+  hostAvailableBytes: null,
+  busyPercent: null,
+  source: 'simulated',
+  takenAtMs: 0,
+  periodMs: TICK_MS,
+  notes: [],
+  error: null,
+};
+
+const SERVER: ProcessIdentity = {
+  pid: 77,
+  startTimeTicks: 1,
+  command: ['llama-server'],
+  port: 41_001,
+  parentPid: 1,
+  parentStartTimeTicks: 1,
+};
+
+function use(pid: number, name: string, bytes: number | null): ProcessMemory {
+  return {
+    pid,
+    startTimeTicks: 1,
+    name,
+    deviceId: 'sim:0',
+    bytes,
+    gttBytes: null,
+    type: null,
+    source: 'drm-fdinfo',
+  };
+}
+
+interface Moment {
+  readonly status: ModelStatus;
+  readonly free: number;
+  readonly processes?: readonly ProcessMemory[] | null;
+  readonly proven?: boolean;
+  readonly lastBusyAtMs?: number;
+  readonly reported?: number;
+  readonly ticks?: number;
+}
+
+/** Runs one model through moments, each seen for some ticks, and returns what was learned. */
+function learned(moments: readonly Moment[]): readonly number[] {
+  const figures: number[] = [];
+  const forecaster: Forecaster = {
+    predict: async () => null,
+    footprint: async () => null,
+    learn: (_view, bytes) => void figures.push(bytes / GB),
+  };
+  const watch = new LoadWatch(forecaster, () => undefined);
+  const sight = new Sight();
+  const models = new Models();
+  let nowMs = 0;
+  let sinceMs = 0;
+  let before: ModelStatus | undefined;
+  for (const moment of moments) {
+    for (let tick = 0; tick < (moment.ticks ?? 12); tick += 1) {
+      nowMs += TICK_MS;
+      if (moment.status !== before) sinceMs = nowMs;
+      sight.take({
+        sequence: nowMs,
+        takenAtMs: nowMs,
+        devices: [{ ...SAMPLE, takenAtMs: nowMs, freeBytes: moment.free * GB }],
+        processes: moment.processes ?? null,
+        troubles: [],
+      });
+      const view: ModelView = modelView({
+        status: moment.status,
+        measuredBytes: moment.reported === undefined ? null : moment.reported * GB,
+        observed: {
+          status: moment.status,
+          sinceMs,
+          busy: false,
+          lastBusyAtMs: moment.lastBusyAtMs ?? null,
+          reportedBytes: moment.reported === undefined ? null : moment.reported * GB,
+          process: moment.proven === true ? SERVER : null,
+        },
+      });
+      watch.look(view, before, sight, models, nowMs);
+      before = moment.status;
+    }
+  }
+  return figures;
+}
+
+const unloaded: Moment = { status: 'unloaded', free: 20, ticks: 2 };
+const loading: Moment = { status: 'loading', free: 15, ticks: 4 };
+
+describe('what is learned from a load', () => {
+  it('is the driver’s figure for its process, and the most of it', () => {
+    const at = (bytes: number): Moment => ({
+      status: 'loaded',
+      free: 20 - bytes,
+      proven: true,
+      processes: [use(77, 'llama-server', bytes * GB), use(5, 'firefox', 2 * GB)],
+    });
+    // 0.1 more is an allocator breathing; half more is a first prompt, and what is given back comes again.
+    expect(learned([unloaded, loading, at(10), at(10.1), at(10.5), at(9)])).toEqual([10, 10.5]);
+  });
+
+  it('is the settled difference of the device where the driver does not tell, desktop left out', () => {
+    const firefox = (bytes: number) => [use(5, 'firefox', bytes * GB)];
+    expect(
+      learned([
+        { ...unloaded, processes: firefox(1) },
+        { ...loading, processes: firefox(1) },
+        { status: 'loaded', free: 9, processes: firefox(2) },
+      ]),
+    ).toEqual([10]);
+    expect(learned([unloaded, loading, { status: 'loaded', free: 10 }])).toEqual([10]);
+  });
+
+  it('leaves out a job that was there before and has grown, but not the server itself', () => {
+    const seen = (comfy: number, server: number): readonly ProcessMemory[] => [
+      use(6, 'python3', comfy * GB),
+      use(8, 'ollama', server * GB),
+    ];
+    expect(
+      learned([
+        { ...unloaded, processes: seen(1, 0.5) },
+        { ...loading, processes: seen(1, 4) },
+        { status: 'loaded', free: 8, processes: seen(3, 10.5) },
+      ]),
+    ).toEqual([10]);
+  });
+
+  it('is not what its server claims', () => {
+    expect(learned([unloaded, loading, { status: 'loaded', free: 10, reported: 14 }])).toEqual([10]);
+  });
+
+  it('is what a first prompt takes too, once it has rested', () => {
+    expect(
+      learned([
+        unloaded,
+        loading,
+        { status: 'loaded', free: 10 },
+        { status: 'loaded', free: 9.5, lastBusyAtMs: 60_000 },
+        { status: 'loaded', free: 7, lastBusyAtMs: 60_000, ticks: 20 },
+      ]),
+    ).toEqual([10, 10.5]);
+  });
+
+  it('is nothing of a load that was seen half-way', () => {
+    expect(learned([loading, { status: 'loaded', free: 10 }])).toEqual([]);
+  });
+
+  it('begins anew with the next load', () => {
+    const at = (free: number): Moment => ({ status: 'loaded', free });
+    expect(learned([unloaded, loading, at(10), unloaded, loading, at(12)])).toEqual([10, 8]);
+  });
+});
+
+describe('a prediction', () => {
+  it('that becomes better is asked for anew', async () => {
+    let tell: (modelId: string) => void = () => undefined;
+    let bytes = 1 * GB;
+    let wakes = 0;
+    const forecaster: Forecaster = {
+      predict: async () => ({ bytes, source: 'estimate' }),
+      footprint: async () => null,
+      learn: () => undefined,
+      onBetter: (listener) => {
+        tell = listener;
+      },
+    };
+    const models = new Models();
+    const watch = new LoadWatch(forecaster, () => {
+      wakes += 1;
+    });
+    const look = async (): Promise<number | null> => {
+      watch.look(modelView({ observed: { modelPath: '/m.gguf' } }), 'unloaded', new Sight(), models, 0);
+      await new Promise((resolve) => setImmediate(resolve));
+      return models.memo('router/m').predictedBytes;
+    };
+    expect(await look()).toBe(1 * GB);
+    bytes = 2 * GB;
+    expect(await look()).toBe(1 * GB);
+    tell('router/m');
+    expect(await look()).toBe(2 * GB);
+    expect(wakes).toBeGreaterThanOrEqual(3);
+  });
+});
