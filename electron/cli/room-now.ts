@@ -39,7 +39,7 @@ export async function roomNow(invocation: Invocation): Promise<Result<Room>> {
   return ok({ bytes: device.freeBytes, device: device.name, how: 'free now, no runtime is running' });
 }
 
-function largest<T extends { readonly totalBytes: number | null; readonly kind: string }>(
+export function largest<T extends { readonly totalBytes: number | null; readonly kind: string }>(
   devices: readonly T[],
 ): T | null {
   const cards = devices.filter((device) => device.kind !== 'system');
@@ -50,7 +50,7 @@ function largest<T extends { readonly totalBytes: number | null; readonly kind: 
 }
 
 /** One reading by a sampler of our own, which ends with it. Empty: none came in time. */
-async function readDevices(): Promise<readonly DeviceSample[]> {
+export async function readDevices(): Promise<readonly DeviceSample[]> {
   const sampler = new ChildSampler({ devices: null });
   const first = new Promise<readonly DeviceSample[]>((resolve) => {
     setTimeout(() => resolve([]), READING_LIMIT_MS).unref();

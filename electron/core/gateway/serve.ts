@@ -1,5 +1,6 @@
 import { fail, type LandlordError, type Result } from '../../../shared/errors.ts';
 import type { BackendSetting } from '../../../shared/settings.ts';
+import { startForUse } from '../loop/first-use.ts';
 import { agentSettingOf, callingProcess, conductOf, statedCaller } from './caller.ts';
 import type { Exchange } from './exchange.ts';
 import { mayHaveBody } from './exchange.ts';
@@ -54,10 +55,15 @@ export async function serve(parts: GatewayParts, exchange: Exchange): Promise<vo
   }
   const { loop, fleet } = parts.context;
   const wanted = exchange.head?.model?.value ?? null;
-  const route: Result<Route> =
+  const look = (): Result<Route> =>
     front === null
       ? parts.routes.resolve(wanted, loop.models.views(), fleet.settings())
       : { ok: true, value: frontRoute(wanted, loop.models.views(), front, front.url ?? '') };
+  const first = look();
+  // A server of ours may wait for its first use.
+  const mayStart = first.ok ? first.value.view === null && first.value.setting.start === 'use' : true;
+  const name = first.ok ? `${first.value.setting.name}/` : wanted;
+  const route = mayStart && (await startForUse(parts.context, name, exchange.gone)) ? look() : first;
   if (!route.ok) {
     sendRefusal(response, refusalFor(route.error), exchange.dialect, {});
     recordEnd(parts, exchange, wanted, null, refusedOutcome(null, route.error, 404));

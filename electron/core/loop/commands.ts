@@ -3,6 +3,7 @@ import { formatBytes, formatDuration } from '../../../shared/format.ts';
 import type { Command, CommandDone } from '../runtime-api.ts';
 import { chooseDevice } from './choose-device.ts';
 import { findModel } from './find-model.ts';
+import { startForUse } from './first-use.ts';
 import { type CommandContext, loadModel } from './load-command.ts';
 import { type GuardsOverride, holdsMemory, type ModelView } from './model-view.ts';
 import { outcomeOf } from './room.ts';
@@ -55,15 +56,22 @@ export async function lookedOnce({ loop, fleet }: CommandContext): Promise<void>
   await loop.until(looked, FIRST_LOOK_MS);
 }
 
-function withModel(
-  { loop, fleet }: CommandContext,
+async function withModel(
+  context: CommandContext,
   name: string,
   then: (view: ModelView) => Promise<Result<CommandDone>>,
 ): Promise<Result<CommandDone>> {
+  const found = look(context, name);
+  if (found.ok) return then(found.value);
+  // A server of ours may wait for its first use.
+  const now = (await startForUse(context, name)) ? look(context, name) : found;
+  return now.ok ? then(now.value) : now;
+}
+
+function look({ loop, fleet }: CommandContext, name: string): Result<ModelView> {
   loop.step();
   const down = fleet.list().flatMap(({ snapshot }) => (snapshot.status === 'down' ? [snapshot.name] : []));
-  const found = findModel(loop.models.views(), name, down);
-  return found.ok ? then(found.value) : Promise.resolve(found);
+  return findModel(loop.models.views(), name, down);
 }
 
 async function unloadModel(
