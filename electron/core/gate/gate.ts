@@ -47,8 +47,8 @@ export interface TurnOptions {
   readonly onReport?: OnReport;
   /**
    * False writes no sidecar: faster, and nobody can tell who holds the lane, nor which of this program's
-   * turns a child of it belongs to, save by TURN_VARIABLE. `soon`: in the next round of
-   * the event loop, so that the turn's own request goes out first. Default true.
+   * turns a child of it belongs to, save by TURN_VARIABLE. `soon`: once it has lasted
+   * a moment (`SOON_MS`), since nobody can look at a shorter one in time. Default true.
    */
   readonly sidecar?: boolean | 'soon';
   /** False: a running landlord does not hear of this turn, whatever happens to it. Default true. */
@@ -56,6 +56,9 @@ export interface TurnOptions {
   /** Its name in sidecar and LANDLORD_TURN, where a comma in it is written `_`; made up when left out. */
   readonly turn?: string;
 }
+
+/** A sidecar costs six system calls, more than a short turn's own; a person or a poll looks later than this. */
+const SOON_MS = 20;
 
 export interface TryContext {
   readonly plan: Extract<Plan, { readonly kind: 'lanes' }>;
@@ -220,7 +223,7 @@ export function createGate(overrides: Partial<GateWorld> = {}): Gate {
     if (when === true) write();
     else {
       for (const slot of slots) clearSidecarOf(slot);
-      if (when === 'soon') setImmediate(write);
+      if (when === 'soon') setTimeout(write, SOON_MS).unref();
     }
   };
 

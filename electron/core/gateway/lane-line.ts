@@ -138,6 +138,7 @@ class Line {
 export class LaneLines {
   readonly #lines = new Map<string, Line>();
   readonly #looks = new Map<string, Set<() => void>>();
+  readonly #turns = new Map<string, Set<string>>();
   readonly #nowMs: () => number;
 
   constructor(nowMs: () => number) {
@@ -152,7 +153,25 @@ export class LaneLines {
     return () => looks.delete(look);
   }
 
-  released(lane: string): void {
+  /** A turn of this process holds one of that lane's slots, until it is released. */
+  took(lane: string, turn: string): void {
+    const turns = this.#turns.get(lane) ?? new Set();
+    this.#turns.set(lane, turns);
+    turns.add(turn);
+  }
+
+  /** Its name is known here before its sidecar is written. */
+  holds(lane: string, turn: string): boolean {
+    return this.#turns.get(lane)?.has(turn) ?? false;
+  }
+
+  /** How many turns of this process hold that lane. */
+  held(lane: string): number {
+    return this.#turns.get(lane)?.size ?? 0;
+  }
+
+  released(lane: string, turn: string): void {
+    this.#turns.get(lane)?.delete(turn);
     for (const look of [...(this.#looks.get(lane) ?? [])]) look();
   }
 

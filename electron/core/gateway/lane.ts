@@ -5,6 +5,7 @@ import { heldInLine, turnHolds } from '../gate/nested.ts';
 import type { OnReport } from '../gate/reports.ts';
 import type { TurnClass } from '../gate/sidecar.ts';
 import { type BusyTurn, type CancelledTurn, type GrantedTurn, parseTurns } from '../gate/turn.ts';
+import { slotsOf } from '../gate/width.ts';
 import { callingProcess } from './caller.ts';
 import { AGED_MS, type LaneLines } from './lane-line.ts';
 
@@ -49,11 +50,14 @@ export async function takeLane(wish: LaneWish): Promise<LaneTaken> {
     reports: false,
     sidecar: 'soon' as const,
   };
-  // Whoever stands in line here comes first.
-  const first = lines.isEmpty(url) || !waits ? await acquireTurn(gate, url, { ...about, waitMs: 0 }) : null;
+  // Whoever stands in line here comes first, and what is all ours nobody else holds, the agent neither:
+  // finding that out from the kernel would cost each that waits a walk over /proc.
+  const isOurs = waits && allOurs(wish);
+  const first =
+    (lines.isEmpty(url) && !isOurs) || !waits ? await acquireTurn(gate, url, { ...about, waitMs: 0 }) : null;
   const got = first === null ? null : settled(wish, first);
   if (got !== null && got.kind !== 'busy') return got;
-  const own = heldByCaller(wish);
+  const own = isOurs ? null : heldByCaller(wish);
   if (own !== null) return own;
   if (got !== null && !waits) return got;
   wish.onWaiting();
@@ -86,12 +90,13 @@ function settled({ lines, url }: LaneWish, turn: GrantedTurn | BusyTurn | Cancel
     case 'cancelled':
       return { kind: 'left' };
     case 'held': {
+      lines.took(url, turn.turn);
       let over = false;
       const release = (): void => {
         if (over) return;
         over = true;
         turn.release();
-        lines.released(url);
+        lines.released(url, turn.turn);
       };
       return { kind: 'held', turn: { [Symbol.dispose]: release }, name: turn.turn };
     }
@@ -102,11 +107,23 @@ function settled({ lines, url }: LaneWish, turn: GrantedTurn | BusyTurn | Cancel
   }
 }
 
+/** Every slot of the lane is held by turns of this process. */
+function allOurs({ gate, lines, url, model }: LaneWish): boolean {
+  const held = lines.held(url);
+  if (held === 0) return false;
+  const plan = gate.plan(url, model);
+  const [lane] = plan.kind === 'lanes' ? plan.lanes : [];
+  return (
+    lane !== undefined && plan.kind === 'lanes' && plan.lanes.length === 1 && held >= slotsOf(lane).length
+  );
+}
+
 /** `x-landlord-turn` counts only where the sidecar says so and the kernel bears it out. */
-function claimHolds({ gate, url, model, request }: LaneWish): boolean {
+function claimHolds({ gate, lines, url, model, request }: LaneWish): boolean {
   // As LANDLORD_TURN, it may name several.
   const claims = parseTurns(oneOf(request.headers['x-landlord-turn']));
   if (claims.length === 0) return false;
+  if (claims.some((claim) => lines.holds(url, claim))) return true;
   const plan = gate.plan(url, model);
   return (
     plan.kind === 'lanes' &&

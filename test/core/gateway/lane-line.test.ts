@@ -57,4 +57,17 @@ describe('the line before a lane', () => {
     place?.[Symbol.dispose]();
     expect(lines.isEmpty('x')).toBe(true);
   });
+
+  it('knows the turns this process holds by name, until each is released', () => {
+    const lines = new LaneLines(() => 0);
+    lines.took('x', 'one');
+    lines.took('x', 'two');
+    expect([lines.held('x'), lines.holds('x', 'one'), lines.holds('y', 'one')]).toEqual([2, true, false]);
+    let looked = 0;
+    lines.onReleased('x', () => {
+      looked += 1;
+    });
+    lines.released('x', 'one');
+    expect([lines.held('x'), lines.holds('x', 'one'), looked]).toEqual([1, false, 1]);
+  });
 });
