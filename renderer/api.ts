@@ -91,9 +91,9 @@ export const browserWorld: ReplicaWorld = {
     source.addEventListener('error', () => handlers.onBroken());
     return { close: () => source.close() };
   },
-  async fetchEvents() {
+  async fetchEvents(limit) {
     try {
-      const response = await fetch('/api/events?json=1&limit=200', {
+      const response = await fetch(`/api/events?json=1&limit=${limit}`, {
         headers: { accept: 'application/json' },
       });
       if (response.status === 401 || response.status === 403) return 'refused';

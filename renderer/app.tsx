@@ -8,6 +8,7 @@ import { LaneCard } from './components/lane-card.tsx';
 import { ModelsCard } from './components/models-card.tsx';
 import { Refusal } from './components/refusal.tsx';
 import { useHash } from './components/use-place.ts';
+import { Welcome } from './components/welcome.tsx';
 import { strings } from './strings.ts';
 import { timeText } from './view/figures.ts';
 import { type Page, pageOf } from './view/page.ts';
@@ -40,6 +41,9 @@ const HistoryPage = lazy(() =>
   import('./components/history-page.tsx').then((module) => ({ default: module.HistoryPage })),
 );
 
+const EventsPage = lazy(() =>
+  import('./components/events-page.tsx').then((module) => ({ default: module.EventsPage })),
+);
 const SettingsPage = lazy(() =>
   import('./components/settings-page.tsx').then((module) => ({ default: module.SettingsPage })),
 );
@@ -54,6 +58,12 @@ function Shown({ page }: { page: Page }) {
       return (
         <Suspense fallback={<p className="card empty">{strings.history.waiting}</p>}>
           <HistoryPage atMs={place?.kind === 'page' ? place.atMs : null} />
+        </Suspense>
+      );
+    case 'events':
+      return (
+        <Suspense fallback={<p className="card empty">{strings.eventsPage.waiting}</p>}>
+          <EventsPage />
         </Suspense>
       );
     case 'settings':
@@ -95,6 +105,7 @@ const Content = memo(function Content({ page }: { page: Page }) {
   const { guardsPausedUntil: until } = page;
   return (
     <>
+      <Welcome guards={page.guards} />
       {page.guards === 'paused' && (
         <p className="notice warning">
           {until === null ? strings.guards.paused : strings.guards.pausedUntil(timeText(until, Date.now()))}

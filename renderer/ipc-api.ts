@@ -71,9 +71,9 @@ export function createIpcWorld(bridge: Bridge, browser: Pick<ReplicaWorld, 'now'
         },
       };
     },
-    async fetchEvents() {
+    async fetchEvents(limit) {
       try {
-        const events = await call.events({ afterId: null, limit: 200 });
+        const events = await call.events({ afterId: null, limit });
         if (events.ok) return events.value;
         return events.error.code === 'not_permitted' ? 'refused' : 'unreachable';
       } catch {

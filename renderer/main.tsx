@@ -9,7 +9,8 @@ import { createReplica } from './store.ts';
 import './styles.css';
 
 const bridge = bridgeOf(globalThis);
-const replica = createReplica(bridge === null ? browserWorld : createIpcWorld(bridge, browserWorld));
+const world = bridge === null ? browserWorld : createIpcWorld(bridge, browserWorld);
+const replica = createReplica(world);
 const actions = createActions(
   bridge === null ? createApi((...request) => fetch(...request)) : createIpcApi(bridge),
 );
@@ -24,7 +25,9 @@ if (place !== null) {
   });
   globalThis.addEventListener('online', () => replica.retryNow());
   createRoot(place).render(
-    <ModelProvider value={{ replica: replica.store, actions, ask, clock: createClock() }}>
+    <ModelProvider
+      value={{ replica: replica.store, actions, ask, readEvents: world.fetchEvents, clock: createClock() }}
+    >
       <App />
     </ModelProvider>,
   );

@@ -39,7 +39,7 @@ export interface StreamHandlers {
 export interface ReplicaWorld {
   openStream(handlers: StreamHandlers): Stream;
   /** The newest events, oldest first; `refused` when this page may not read any more. */
-  fetchEvents(): Promise<readonly LandlordEvent[] | 'refused' | 'unreachable'>;
+  fetchEvents(limit: number): Promise<readonly LandlordEvent[] | 'refused' | 'unreachable'>;
   /** Epoch ms. */
   now(): number;
   /** Returns its own undo. */
@@ -47,6 +47,7 @@ export interface ReplicaWorld {
 }
 
 export const MAX_EVENTS = 300;
+const FIRST_EVENTS = 200;
 /** The runtime sends a snapshot with each reading; silence this long means that the stream is dead. */
 export const SILENCE_MS = 20_000;
 const FIRST_RETRY_MS = 500;
@@ -102,7 +103,7 @@ export function createReplica(world: ReplicaWorld): ReplicaHandle {
       },
     });
     watchSilence(mine);
-    void world.fetchEvents().then((answer) => {
+    void world.fetchEvents(FIRST_EVENTS).then((answer) => {
       if (!current()) return;
       if (answer === 'refused') locked();
       else if (answer !== 'unreachable')
@@ -158,15 +159,16 @@ export function createReplica(world: ReplicaWorld): ReplicaHandle {
   };
 }
 
-/** By id, each once, the newest `MAX_EVENTS`; the same array when nothing is new. */
+/** By id, each once, the newest `most`; the same array when nothing is new. */
 export function mergeEvents(
   known: readonly LandlordEvent[],
   added: readonly LandlordEvent[],
+  most: number = MAX_EVENTS,
 ): readonly LandlordEvent[] {
   const ids = new Set(known.map((event) => event.id));
   const fresh = added.filter((event) => !ids.has(event.id));
   if (fresh.length === 0) return known;
-  return [...known, ...fresh].sort((a, b) => a.id - b.id).slice(-MAX_EVENTS);
+  return [...known, ...fresh].sort((a, b) => a.id - b.id).slice(-most);
 }
 
 /** The page and the runtime come from one build: the schema's name is proof enough of the shape. */

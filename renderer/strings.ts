@@ -150,7 +150,7 @@ export const strings = {
   backends: {
     found: (name: string, where: string) => `Found ${name} on ${where}. The guards only observe it.`,
     turnOn: 'Guard it too',
-    turnOnName: (name: string) => `Turn the guards on for ${name}`,
+    turnOnName: (name: string) => `Guard it too: ${name}`,
     down: (name: string, where: string) => `${name} on ${where} does not answer.`,
     noneTitle: 'No model server found',
     noneText: 'VRAM Landlord looks on the usual ports of this machine every few seconds. Start one:',
@@ -194,9 +194,9 @@ export const strings = {
     title: 'What happened',
     empty: 'Nothing yet. Everything the guards do appears here, with its reason and its figures.',
     loadAgain: 'Load again',
-    loadAgainName: (model: string) => `Load ${model} again`,
+    loadAgainName: (model: string) => `Load again: ${model}`,
     restore: (count: number) => (count === 1 ? 'Load it again' : `Load all ${count} again`),
-    restoreName: (models: string) => `Load again what made room: ${models}`,
+    restoreName: (label: string, models: string) => `${label}: ${models}`,
     more: 'Show more',
     times: (count: number) => `${count} times`,
     kind: {

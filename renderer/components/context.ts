@@ -2,13 +2,15 @@ import { createContext, useContext, useRef, useSyncExternalStore } from 'react';
 import type { StoreApi } from 'zustand/vanilla';
 import type { Ask } from '../../shared/ipc-schema.ts';
 import type { Actions, Asked } from '../actions.ts';
-import type { Replica } from '../store.ts';
+import type { Replica, ReplicaWorld } from '../store.ts';
 import { share } from '../view/share.ts';
 
 export interface Model {
   readonly replica: StoreApi<Replica>;
   readonly actions: Actions;
   readonly ask: Ask;
+  /** The newest so many events, oldest first. */
+  readonly readEvents: ReplicaWorld['fetchEvents'];
   readonly clock: Clock;
 }
 

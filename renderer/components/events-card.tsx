@@ -25,7 +25,10 @@ export const EventsCard = memo(function EventsCard({ card }: { card: Card }) {
     <section className="card events" aria-labelledby="events-title" ref={section}>
       <div className="title">
         <h2 id="events-title">{words.title}</h2>
-        {card.restorable.length > 0 && <Restore models={card.restorable} />}
+        <span className="buttons">
+          {card.restorable.length > 0 && <Restore models={card.restorable} />}
+          <a href="#events">{strings.eventsPage.all}</a>
+        </span>
       </div>
       <Refusal about="restore" />
       {card.rows.length === 0 && <p className="empty">{words.empty}</p>}
@@ -86,7 +89,7 @@ const EventRow = memo(function EventRow({ row, pointed }: { row: Row; pointed: b
 const Restore = memo(function Restore({ models }: { models: readonly string[] }) {
   const { actions } = useModel();
   const pending = useAsked('restore')?.kind === 'pending';
-  const name = words.restoreName(models.join(', '));
+  const name = words.restoreName(words.restore(models.length), models.join(', '));
   return (
     <button
       type="button"

@@ -45,7 +45,7 @@ export const SettingRow = memo(function SettingRow({
         </label>
         <p>{entry.meaning}</p>
         <p className="facts">
-          <span>{entry.defaultText === null ? words.noDefault : words.defaultIs(entry.defaultText)}</span>
+          {entry.defaultText !== null && <span>{words.defaultIs(entry.defaultText)}</span>}
           {entry.unit !== null && <span>{words.unit(entry.unit)}</span>}
         </p>
         <Inside entry={entry} />

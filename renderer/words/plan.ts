@@ -1,6 +1,6 @@
 export const planWords = {
   ask: 'What if I load it?',
-  askName: (model: string) => `What if I load ${model}?`,
+  askName: (model: string) => `${model}: What if I load it?`,
   working: 'Working it out …',
   loaded: 'It is loaded.',
   now: (free: string) => `It fits. ${free} would stay free.`,
@@ -26,7 +26,7 @@ export const planWords = {
   present: 'set now',
   risks: 'Loaded anyway:',
   anyway: 'Load anyway',
-  anywayName: (model: string) => `Load ${model} anyway`,
+  anywayName: (model: string) => `Load anyway: ${model}`,
   always: 'From now on, always load this model anyway',
   alwaysOn: 'This model is always loaded anyway.',
   close: 'Close',

@@ -258,9 +258,9 @@ describe('page: what a person can do', () => {
     const risks = ['2.1 GB would be left, 1.9 GB less than the desktop should have.'];
     server.answer('/api/plan', { status: 200, body: samplePlan({ verdict: 'denied', denial, risks }) });
     server.answer('/api/load-anyway', { status: 200, body: { message: 'Remembered.' } });
-    const ask = page.getByRole('button', { name: 'What if I load qwen-27b?' });
+    const ask = page.getByRole('button', { name: 'qwen-27b: What if I load it?' });
     await ask.click();
-    const panel = page.getByRole('region', { name: 'What if I load qwen-27b?' });
+    const panel = page.getByRole('region', { name: 'qwen-27b: What if I load it?' });
     await panel.getByText('It would be refused.').waitFor();
     expect(await ask.getAttribute('aria-expanded')).toBe('true');
     expect(await panel.textContent()).toContain(denial);
@@ -276,7 +276,7 @@ describe('page: what a person can do', () => {
     await expect
       .poll(() => server.asked.find((one) => one.path === '/api/load-anyway')?.body)
       .toEqual({ model: 'router/qwen-27b', always: true });
-    await panel.getByRole('button', { name: 'Load qwen-27b anyway' }).click();
+    await panel.getByRole('button', { name: 'Load anyway: qwen-27b' }).click();
     await expect
       .poll(() => server.posted)
       .toEqual([{ path: '/api/models/router%2Fqwen-27b/load', body: { force: true } }]);
@@ -286,8 +286,8 @@ describe('page: what a person can do', () => {
   it('cancels a load, takes back an eviction and restores', async () => {
     const { page, server } = await open('after-eviction');
     await page.getByRole('button', { name: 'Cancel loading qwen-27b' }).click();
-    await page.getByRole('button', { name: 'Load vision-8b again' }).click();
-    await page.getByRole('button', { name: 'Load again what made room: vision-8b' }).click();
+    await page.getByRole('button', { name: 'Load again: vision-8b' }).click();
+    await page.getByRole('button', { name: 'Load it again: vision-8b' }).click();
     await expect
       .poll(() => server.posted.map((entry) => entry.path))
       .toEqual([
@@ -326,7 +326,7 @@ describe('page: what a person can do', () => {
 
   it('turns the guards on for a server that was found', async () => {
     const { page, server } = await open('found-backend');
-    await page.getByRole('button', { name: 'Turn the guards on for router-8080' }).click();
+    await page.getByRole('button', { name: 'Guard it too: router-8080' }).click();
     await expect
       .poll(() => server.posted)
       .toEqual([{ path: '/api/guards', body: { mode: 'on', backend: 'router-8080' } }]);
@@ -350,10 +350,10 @@ describe('page: what a person can do', () => {
     expect(names).toEqual([
       'Observe',
       'Big models: awake',
-      'Turn the guards on for router-8080',
+      'Guard it too: router-8080',
       'Pin mixtral-small: the guards never unload it',
       'Unload mixtral-small',
-      'What if I load vision-8b?',
+      'vision-8b: What if I load it?',
       'Pin vision-8b: the guards never unload it',
       'Load vision-8b',
     ]);
