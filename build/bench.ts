@@ -35,6 +35,11 @@ const PARTS: readonly Part[] = [
     load: async () => (await import('./bench/showdown.ts')).benchShowdown,
   },
   {
+    name: 'switch',
+    about: 'from one agent of the engine to another, beside reading again what was said',
+    load: async () => (await import('./bench/switch.ts')).benchSwitch,
+  },
+  {
     name: 'ledger',
     about: 'booking a line, by how many there are',
     load: async () => (await import('./bench/ledger.ts')).benchLedger,

@@ -277,6 +277,20 @@ export const COMMANDS: readonly CommandInfo[] = [
     load: async () => (await import('./run-logs.ts')).runLogs,
   },
   {
+    name: 'engine',
+    usage: 'engine add NAME FILE.gguf [--config F] [--state-dir D]',
+    summary: 'give the embedded engine a model, so that no server is needed',
+    help: [
+      'It writes the model into the settings and keeps all else of them as it is; a runtime that is up has',
+      'it at once. Agents ask for it at the gateway as embedded/NAME.',
+      '--config F      the settings, default ~/.config/vram-landlord/config.yaml',
+      '--state-dir D   of the runtime that these settings are for',
+    ],
+    options: { config: { type: 'string' }, 'state-dir': { type: 'string' } },
+    argumentCount: 3,
+    load: async () => (await import('./run-engine.ts')).runEngine,
+  },
+  {
     name: 'doctor',
     usage: 'doctor [--backend URL] [--json]',
     summary: 'check that what it relies on works here',

@@ -11,6 +11,7 @@ import { ChildSampler } from './devices/sampler.ts';
 import type { EngineDesk } from './engine/desk/desk.ts';
 import type { AgentDesk } from './engine/desk/desk-api.ts';
 import { EmbeddedEngine } from './engine/embedded-engine.ts';
+import { looksForServers, watchedBackends } from './engine/own-models.ts';
 import { RequestLog } from './events/request-log.ts';
 import { SqliteStore } from './events/sqlite-store.ts';
 import { Syslog } from './events/syslog.ts';
@@ -219,7 +220,7 @@ export async function assemble(
 
   let found: readonly BackendSetting[] = [];
   const watchBackends = async (): Promise<void> => {
-    const backends = await engine.withUrls(loop.settings.backends ?? found);
+    const backends = await engine.withUrls(watchedBackends(loop.settings.backends, found));
     await Promise.all([fleet.set(backends), gateway.front(backends)]);
   };
   const discovery = backendDiscovery({
@@ -236,7 +237,7 @@ export async function assemble(
       : {}),
   });
   const discover = async (): Promise<void> => {
-    if (loop.settings.backends !== null) return;
+    if (!looksForServers(loop.settings.backends)) return;
     const now = await discovery.look();
     found = withFound(found, now);
     await watchBackends();

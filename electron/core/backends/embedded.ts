@@ -14,6 +14,8 @@ export interface EmbeddedBackendOptions {
   readonly models: Readonly<Record<string, string>>;
   readonly engine: EngineHost & ChatEngine;
   readonly clock: Clock;
+  /** Of the same name, under the settings before: what it has loaded and these name too stays loaded. */
+  readonly before?: EmbeddedBackend | null;
 }
 
 /** Of a chat; a model trained for less has less. */
@@ -40,7 +42,7 @@ export class EmbeddedBackend implements Backend, EmbeddedModels {
   readonly url: string;
   readonly #engine: EngineHost & ChatEngine;
   readonly #clock: Clock;
-  readonly #slots: ReadonlyMap<string, Slot>;
+  readonly #slots: Map<string, Slot>;
   #undo: (() => void)[] = [];
   #onChange: (change: BackendChange) => void = () => {};
   #sinceMs: number | null = null;
@@ -54,17 +56,7 @@ export class EmbeddedBackend implements Backend, EmbeddedModels {
     this.#slots = new Map(
       Object.entries(options.models).map(([name, path]) => [
         name,
-        {
-          name,
-          path,
-          status: 'unloaded',
-          sinceMs: nowMs,
-          lastBusyAtMs: null,
-          progress: null,
-          failure: null,
-          loaded: null,
-          load: null,
-        },
+        options.before?.handOver(name, path) ?? emptySlot(name, path, nowMs),
       ]),
     );
   }
@@ -83,6 +75,8 @@ export class EmbeddedBackend implements Backend, EmbeddedModels {
     this.#onChange = () => {};
     for (const undo of this.#undo) undo();
     this.#undo = [];
+    // A backend of the same name under other settings may come right now, and take what it names.
+    await new Promise((resolve) => setImmediate(resolve));
     await Promise.all([...this.#slots.values()].map((slot) => this.#leave(slot)));
   }
 
@@ -148,6 +142,15 @@ export class EmbeddedBackend implements Backend, EmbeddedModels {
     const { loaded } = slot;
     if (loaded === null) return fail('engine_ended', `${model} was unloaded meanwhile; ask again.`);
     return ok({ modelId: loaded.model.modelId, contextId: loaded.context?.contextId ?? null });
+  }
+
+  /** What is loaded of this file under this name, which is then another's; null: nothing. */
+  handOver(name: string, path: string): Slot | null {
+    const slot = this.#slots.get(name);
+    if (slot === undefined || slot.path !== path || slot.load !== null || slot.status !== 'loaded')
+      return null;
+    this.#slots.delete(name);
+    return slot;
   }
 
   /** Idempotent: a load that is on its way is joined. */
@@ -298,6 +301,20 @@ export class EmbeddedBackend implements Backend, EmbeddedModels {
   #unknown(model: string): Result<never> {
     return fail('unknown_model', `${this.name} has no model ${model}; add it with \`landlord engine add\`.`);
   }
+}
+
+function emptySlot(name: string, path: string, sinceMs: number): Slot {
+  return {
+    name,
+    path,
+    status: 'unloaded',
+    sinceMs,
+    lastBusyAtMs: null,
+    progress: null,
+    failure: null,
+    loaded: null,
+    load: null,
+  };
 }
 
 /** By llama.cpp's own account: on the device where there is one, else in main memory. */

@@ -45,7 +45,8 @@ export class EmbeddedEngine {
   backend(setting: BackendSetting): Backend | null {
     if (setting.kind !== 'embedded' || setting.url === null) return null;
     const { name, url, models } = setting;
-    const made = new EmbeddedBackend({ name, url, models, engine: this.host, clock: this.#clock });
+    const before = this.#backends.get(name) ?? null;
+    const made = new EmbeddedBackend({ name, url, models, engine: this.host, clock: this.#clock, before });
     this.#backends.set(name, made);
     return made;
   }
