@@ -281,7 +281,7 @@ export class EngineDesk implements AgentDesk {
     if (model.agents.size > 0) return;
     await this.#shelf.unload(model);
     this.#shelf.drop(model);
-    await this.#world.engineIdle();
+    await this.#shelf.endIdle();
   }
 
   #model(

@@ -21,11 +21,16 @@ export async function sizeOfAgent(
   path: string,
   askedTokens: number | null,
 ): Promise<Result<AgentSize>> {
-  const trained = askedTokens === null ? await estimated(world, device, path, null, null) : null;
-  if (trained !== null && !trained.ok) return trained;
-  const contextTokens = askedTokens ?? Math.min(USUAL_CONTEXT, trained?.value.contextTokens ?? USUAL_CONTEXT);
-  const footprint = await estimated(world, device, path, contextTokens, null);
-  return footprint.ok ? ok(sizeOf(footprint.value, contextTokens, null)) : footprint;
+  // Both at once, so that one reading of the header answers both.
+  const [trained, usual] = await Promise.all([
+    askedTokens === null ? estimated(world, device, path, null, null) : null,
+    estimated(world, device, path, askedTokens ?? USUAL_CONTEXT, null),
+  ]);
+  if (!usual.ok) return usual;
+  const contextTokens = askedTokens ?? USUAL_CONTEXT;
+  if (trained?.ok !== true || trained.value.contextTokens >= contextTokens)
+    return ok(sizeOf(usual.value, contextTokens, null));
+  return ok(sizeOf(trained.value, trained.value.contextTokens, null));
 }
 
 /**

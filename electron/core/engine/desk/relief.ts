@@ -89,7 +89,7 @@ export class Relief {
   }
 
   async #giveWhole(models: readonly DeskModel[], reason: string): Promise<number> {
-    const { seats, moved, world } = this.#options;
+    const { seats, moved, shelf } = this.#options;
     let given = 0;
     for (const model of models) {
       for (const agent of model.agents) {
@@ -100,12 +100,12 @@ export class Relief {
       }
       given += await this.#unload(model, reason);
     }
-    if (given > 0) await world.engineIdle();
+    if (given > 0) await shelf.endIdle();
     return given;
   }
 
   async #give(deviceId: string, bytes: number, reason: string): Promise<number> {
-    const { seats, world, moved } = this.#options;
+    const { seats, shelf, moved } = this.#options;
     let given = 0;
     const contexts = this.#agents(deviceId)
       .filter((agent) => agent.live !== null && !this.#options.isUsed(agent))
@@ -122,7 +122,7 @@ export class Relief {
       if (given >= bytes) break;
       given += await this.#unload(model, reason);
     }
-    if (given > 0) await world.engineIdle();
+    if (given > 0) await shelf.endIdle();
     return given;
   }
 

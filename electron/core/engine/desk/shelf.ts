@@ -19,6 +19,8 @@ export class Shelf {
   readonly #yielding: Yielding;
   readonly #models = new Map<string, DeskModel>();
   readonly #locks = new Map<string, Lock>();
+  #loads = 0;
+  #ending: Promise<void> | null = null;
 
   constructor(world: DeskWorld, yielding: Yielding) {
     this.#world = world;
@@ -49,7 +51,29 @@ export class Shelf {
    * will take, which must fit beside it once idle ones have left. `asked`: see `bookLines`.
    */
   load(model: DeskModel, name: string, contextBytes: number, asked = true): Promise<DeskResult<void>> {
-    return this.#lock(model).run(async () => {
+    this.#loads += 1;
+    return this.#load(model, name, contextBytes, asked).finally(() => {
+      this.#loads -= 1;
+    });
+  }
+
+  /** With nothing loaded and nothing on its way the engine may end; a load that comes meanwhile waits for its end. */
+  async endIdle(): Promise<void> {
+    if (this.#loads > 0 || this.list().some((model) => model.loaded !== null)) return;
+    this.#ending ??= this.#world.engineIdle().finally(() => {
+      this.#ending = null;
+    });
+    await this.#ending;
+  }
+
+  async #load(
+    model: DeskModel,
+    name: string,
+    contextBytes: number,
+    asked: boolean,
+  ): Promise<DeskResult<void>> {
+    await this.#ending;
+    return await this.#lock(model).run(async () => {
       const { ledger, host } = this.#world;
       if (model.loaded !== null) return { ok: true, value: undefined };
       const { asleep, draining, isBig } = this.#world.policy();

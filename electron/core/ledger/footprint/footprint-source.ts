@@ -50,7 +50,8 @@ export function footprintsInChild(nodePath: string): FootprintSource {
       if (before !== undefined) return { ok: true, value: before };
       const answer = await new Promise<Result<Footprint>>((resolve) => {
         waiting.push({ request, resolve });
-        void next();
+        // What is asked at the same moment goes to the same child.
+        setImmediate(() => void next());
       });
       if (key !== null && answer.ok) {
         kept.set(key, answer.value);
