@@ -124,6 +124,8 @@ export interface BackendState {
   readonly guards: 'on' | 'observe';
   /** True when it was found by itself and not named in the config. */
   readonly found: boolean;
+  /** What it does not tell and what is odd about it, in sentences; left out: nothing. */
+  readonly notes?: readonly string[];
   /** Its server's process, where VRAM Landlord runs it; left out: it does not. */
   readonly own?: OwnServerState;
 }

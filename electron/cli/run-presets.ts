@@ -48,6 +48,7 @@ export const runPresets: Run = async (invocation, terminal) => {
     how: budget.value.how,
     models,
     leftOut,
+    slots: wish.slots,
   });
   if (invocation.flag('dry-run')) {
     terminal.out(text.trimEnd());

@@ -21,6 +21,8 @@ export function presetText(input: {
   readonly how: string;
   readonly models: readonly PresetModel[];
   readonly leftOut: readonly LeftOut[];
+  /** Of each model. */
+  readonly slots: number;
 }): string {
   const head = [
     `${MARK} Run it again and it is written anew; what you add belongs into another file.`,
@@ -31,6 +33,7 @@ export function presetText(input: {
     '[*]',
     'metrics = true',
     'stop-timeout = 5',
+    ...(input.slots === 1 ? [] : SHARED),
   ];
   const sections = input.models.flatMap(({ model, choice }) => [
     '',
@@ -52,6 +55,9 @@ export function objectionToPath(path: string): string | null {
     ? 'Its path can not stand in such a file: rename it.'
     : null;
 }
+
+/** Several conversations at once: the prompt cache they share, 8 GiB of host memory, has put one into another's slot (llama.cpp issue 27148). */
+const SHARED = ['; Conversations side by side share no prompt cache.', 'cache-ram = 0'];
 
 function oneLine(text: string): string {
   return text.replaceAll(/[\r\n]+/g, ' ');

@@ -16,6 +16,7 @@ import { logFileOf } from './own/log-file.ts';
 import { ownBackend } from './own/own-backend.ts';
 import { supervisor } from './own/supervisor.ts';
 import { hostAndPort, isThisMachine } from './own-address.ts';
+import { tellingReloads } from './reloads.ts';
 import { toldBackend } from './told-backend.ts';
 
 /** The adapter for a backend of the config, by its kind; null: a kind that is not watched. `isServing`: a request of ours is with `backend/model` now. */
@@ -44,11 +45,10 @@ export function makeBackend(
         : null
       : toldBackend({ ...shared, dialect });
   if (watched === null) return null;
+  const told = tellingReloads(watched, clock);
   const { command } = setting;
   const backend =
-    command === null || own === null
-      ? watched
-      : ownBackend(watched, ownOptions(setting, command, url, clock, own));
+    command === null || own === null ? told : ownBackend(told, ownOptions(setting, command, url, clock, own));
   if (typeof setting.assumeIdleMs !== 'number') return backend;
   return assumingIdle(backend, setting.assumeIdleMs, clock, (model) => isServing(`${name}/${model}`));
 }

@@ -112,6 +112,7 @@ export function backendState(
     version: snapshot.version,
     guards,
     found,
+    ...(snapshot.notes.length === 0 ? {} : { notes: snapshot.notes }),
     ...(snapshot.own === undefined ? {} : { own: ownState(snapshot.own, iso) }),
   };
 }
