@@ -54,6 +54,11 @@ const PARTS: readonly Part[] = [
     about: 'events and readings on their way to the disk, and the chart’s questions',
     load: async () => (await import('./bench/store.ts')).benchStore,
   },
+  {
+    name: 'estimate',
+    about: 'how right a footprint is, ours beside others’, on loads of a real llama-server',
+    load: async () => (await import('./bench/estimate.ts')).benchEstimate,
+  },
 ];
 
 const { values } = parseArgs({
