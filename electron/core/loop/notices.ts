@@ -36,7 +36,7 @@ export function noticesOf(
   for (const setting of fleet.unsupported())
     notices.push({
       severity: 'warning',
-      text: `The backend ${setting.name} is of kind ${setting.kind}, which can't be watched yet; its memory counts as foreign.`,
+      text: `The backend ${setting.name} is of kind ${setting.kind}, which can't be watched; its memory counts as foreign.`,
     });
   if (systemLogNote !== null) notices.push({ severity: 'info', text: systemLogNote });
   return notices;
