@@ -1,8 +1,9 @@
-import { mkdir, readFile, realpath, stat } from 'node:fs/promises';
+import { readFile, realpath, stat } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fail, messageOf, ok, type Result } from '../../../shared/errors.ts';
 import type { NewEvent } from '../../../shared/events.ts';
 import type { Settings } from '../../../shared/settings.ts';
+import { makeFolders } from '../make-folders.ts';
 import { isErrno, replaceFile } from '../state-dir/atomic-file.ts';
 import type { LandlordPaths } from '../state-dir/paths.ts';
 import type { ConfigReader } from './config-reader.ts';
@@ -72,7 +73,11 @@ export class SettingsFile {
   /** Reads the file, or falls back as `SettingsSource` draws; then watches it. Does not fail. */
   async start(): Promise<SettingsStatus> {
     const { paths } = this.#options;
-    await mkdir(paths.configDir, { recursive: true, mode: 0o700 }).catch(() => undefined);
+    try {
+      makeFolders(paths.configDir, 0o700);
+    } catch {
+      // The file is found missing, and its writing says why it can't be written.
+    }
     await this.#enqueue(async () => {
       const signature = await fileSignature(paths.configFile);
       await this.#take(signature, true);
