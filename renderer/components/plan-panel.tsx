@@ -1,4 +1,4 @@
-import { memo } from 'react';
+import { memo, useEffect, useState } from 'react';
 import { strings } from '../strings.ts';
 import { type PlanView, planView } from '../view/plan.ts';
 import { useModel } from './context.ts';
@@ -116,12 +116,16 @@ function Risks({ risks }: { risks: readonly string[] }) {
 
 function Always({ model, always, changed }: { model: string; always: boolean; changed: () => void }) {
   const { ask } = useModel();
+  /** What was just chosen, until the runtime has said so itself. */
+  const [chosen, setChosen] = useState(always);
+  useEffect(() => setChosen(always), [always]);
   return (
     <label className="check">
       <input
         type="checkbox"
-        checked={always}
+        checked={chosen}
         onChange={(event) => {
+          setChosen(event.target.checked);
           void ask('loadAnyway', { model, always: event.target.checked }).then(changed);
         }}
       />

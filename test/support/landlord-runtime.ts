@@ -47,6 +47,8 @@ export interface BenchOptions {
   readonly pace?: RuntimeOptions['gatewayPace'];
   /** How often the card looks for the models' processes; default 50 ms. */
   readonly cardTickMs?: number;
+  /** Serves the built page at this port, also after a restart. */
+  readonly pagePort?: number;
 }
 
 /** The card, and a folder with the config that names it and the router. */
@@ -95,8 +97,8 @@ export async function startLandlordBench(options: BenchOptions): Promise<Landlor
     const started = await startRuntime({
       configPath: configFile,
       stateDir: join(folder, 'state'),
-      port: 0,
-      pageDir: null,
+      port: options.pagePort ?? 0,
+      ...(options.pagePort === undefined ? { pageDir: null } : {}),
       discoverPorts: [],
       systemLog: false,
       ...(options.pace === undefined ? {} : { gatewayPace: options.pace }),
