@@ -44,6 +44,8 @@ export interface SmallWorld {
   readonly fresh: boolean;
   readonly resumedAtMs: number | null;
   readonly asleep: boolean;
+  /** Since when readings that count have shown less than the floor; null: the last one did not. */
+  readonly shortSinceMs: number | null;
   readonly memory: GuardMemory;
 }
 
@@ -78,6 +80,7 @@ export function begin({ roles }: Rules): SmallWorld {
     fresh: true,
     resumedAtMs: null,
     asleep: false,
+    shortSinceMs: null,
     memory: emptyMemory(),
   };
 }
@@ -148,6 +151,7 @@ function startLoad(one: GuardModel, nowMs: number): Partial<GuardModel> {
 export interface Step {
   readonly seen: GuardWorld;
   readonly before: GuardMemory;
+  readonly shortSinceMs: number | null;
   readonly decisions: readonly Decision[];
   readonly next: SmallWorld;
 }
@@ -160,7 +164,18 @@ export function step(from: SmallWorld, rules: Rules): Step {
     const decision = decisions.find((each) => each.modelId === one.id);
     return decision === undefined ? one : obey(one, decision, from.nowMs);
   });
-  return { seen, before: from.memory, decisions, next: later({ ...from, models, memory }) };
+  const shortSinceMs = shortSince(from, seen);
+  const next = later({ ...from, models, memory, shortSinceMs });
+  return { seen, before: from.memory, shortSinceMs, decisions, next };
+}
+
+/** Kept here as well, so that the guards' own memory of a breach is not taken for the truth. */
+function shortSince(from: SmallWorld, { devices: [card] }: GuardWorld): number | null {
+  const resumed = from.resumedAtMs ?? Number.NEGATIVE_INFINITY;
+  if (card === undefined || !from.fresh || from.nowMs <= resumed) return null;
+  if ((card.freeBytes ?? 0) >= FLOOR_BYTES) return null;
+  const since = from.shortSinceMs;
+  return since === null || since <= resumed ? from.nowMs : since;
 }
 
 export function look(from: SmallWorld, { policy }: Rules): GuardWorld {
@@ -259,6 +274,7 @@ export function keyOf(from: SmallWorld): string {
       one.status === 'loading' ? fallenSince(points, one.statusSinceMs) : 0,
     ]),
     age(from.memory.breachSinceMs[CARD], 3),
+    age(from.shortSinceMs, 3),
     fallingBytesPerS(points),
     Object.entries(from.memory.decided)
       .map(([id, { atMs, ...rest }]) => [id, age(atMs), rest])

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isIdle } from '../../../electron/core/guards/view.ts';
 import type { Decision, GuardModel } from '../../../electron/core/guards/world.ts';
@@ -19,11 +20,13 @@ const BUDGET = Number(process.env.LANDLORD_SEARCH_STATES ?? 2_500);
 const CALM_STEPS = 14;
 
 const BIG = { bytes: 5 * GB, big: true };
+const LITTLE = { bytes: 2.5 * GB, big: true };
 const SMALL = { bytes: 2 * GB, big: false, small: true };
 
 const RULES: readonly Rules[] = [
   { name: 'two big and a resident, as many as fit', roles: [BIG, BIG, SMALL], policy: {} },
   { name: 'one big model', roles: [BIG, BIG, SMALL], policy: { maxBig: 1 } },
+  { name: 'one big model, where two would fit', roles: [LITTLE, LITTLE, SMALL], policy: { maxBig: 1 } },
   { name: 'a pinned one', roles: [{ ...BIG, pinned: true }, BIG, SMALL], policy: {} },
   { name: 'a batch-only one', roles: [BIG, { ...SMALL, small: false, batchOnly: true }, SMALL], policy: {} },
   {
@@ -76,7 +79,7 @@ function search(
 }
 
 /** The rules of the guards as they must hold of each single step; the broken one, in words. */
-function broken({ seen, before, decisions }: Step): string | null {
+function broken({ seen, before, shortSinceMs, decisions }: Step): string | null {
   const [card] = seen.devices;
   if (card === undefined) return 'there is no card';
   const usable = card.fresh && (seen.resumedAtMs === null || (card.sampledAtMs ?? 0) > seen.resumedAtMs);
@@ -87,6 +90,10 @@ function broken({ seen, before, decisions }: Step): string | null {
     if (one.pinned) return 'rule 9: a pinned model left';
     const why = brokenBy(decision, one, seen.models, card.freeBytes ?? 0, card.hardFloorBytes ?? 0);
     if (why !== null) return why;
+    const halved = (card.freeBytes ?? 0) < (card.floorBytes ?? 0) / 2 || card.evictionUnderWay === true;
+    const lasted = shortSinceMs !== null && seen.nowMs - shortSinceMs >= seen.policy.breachMs;
+    if (decision.cause === 'floor' && !halved && !lasted)
+      return 'rule 13: an eviction for a breach of the floor that has not lasted';
     const twice = before.decided[one.id];
     const back = twice !== undefined && twice.atMs < one.statusSinceMs;
     const young = seen.nowMs - one.statusSinceMs < seen.policy.minResidencyMs;
@@ -202,6 +209,26 @@ describe('every small world that can be reached', () => {
     expect(states).toBeGreaterThan(1_000);
     console.log(
       `figure: ${rules.name}: ${states} worlds${whole ? ', all there are' : ''}, ${STEP_MS} ms a step`,
+    );
+  });
+
+  it.each(RULES)('$name: nor on long ways, which no search reaches', (rules) => {
+    const actions = actionsOf(rules);
+    const choices = fc.array(fc.nat({ max: actions.length - 1 }), { minLength: 40, maxLength: 80 });
+    fc.assert(
+      fc.property(choices, (chosen) => {
+        let world = begin(rules);
+        const path: string[] = [];
+        for (const index of chosen) {
+          const { name, act } = actions[index] ?? { name: 'nothing', act: (from: SmallWorld) => from };
+          path.push(name);
+          const done = step(act(world) ?? world, rules);
+          const why = broken(done);
+          if (why !== null) expect.fail(`${why}\n  after: ${path.join(', ')}`);
+          world = done.next;
+        }
+      }),
+      { numRuns: Math.ceil(BUDGET / 10) },
     );
   });
 });
