@@ -1,6 +1,7 @@
 import { checkGate } from '../core/gate/gate-check.ts';
 import type { Invocation } from './arguments.ts';
 import type { Run } from './commands.ts';
+import { doctorServers } from './doctor-servers.ts';
 import { EXIT } from './exit-codes.ts';
 import { paint, plain } from './terminal.ts';
 
@@ -20,6 +21,7 @@ export interface DoctorSection {
 /** Each looks at one part of the machine; none changes anything that is in use. */
 const SECTIONS: readonly ((invocation: Invocation) => Promise<DoctorSection>)[] = [
   (invocation) => checkGate({ backend: invocation.text('backend') }),
+  () => doctorServers(),
 ];
 
 export const runDoctor: Run = async (invocation, terminal) => {

@@ -70,6 +70,12 @@ function backendProblems(settings: Settings): readonly CrossProblem[] {
         message: `models belongs to kind embedded; ${backend.kind} tells its models by itself, so leave it out`,
       });
     }
+    if (backend.start !== undefined && backend.command === null) {
+      problems.push({
+        path: at('start'),
+        message: `start says when a command is run, and backend ${backend.name} has none; write its command, or leave start out`,
+      });
+    }
     if (backend.front !== null && backend.url !== null && portOf(backend.url) === backend.front) {
       problems.push({
         path: at('front'),

@@ -25,8 +25,13 @@ const KINDS: readonly BackendKind[] = ['lemonade', 'llama-swap', 'ollama', 'lmst
  * Tells what a server is by what it answers, never by its port. Everything asked is a reading that loads,
  * wakes and prolongs nothing; llama.cpp exempts `GET /props` from its timers.
  */
-export async function proveKind(url: string, clock: Clock, timeoutMs: number): Promise<Found> {
-  const http = httpClient(url, null);
+export async function proveKind(
+  url: string,
+  clock: Clock,
+  timeoutMs: number,
+  apiKey: string | null = null,
+): Promise<Found> {
+  const http = httpClient(url, apiKey);
   const ask: Ask = { http, timeoutMs, signal: AbortSignal.timeout(timeoutMs * 4) };
   try {
     const answer = await http.get('/props', { timeoutMs, maxBytes: 1 << 20 });

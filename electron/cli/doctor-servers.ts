@@ -1,0 +1,21 @@
+import { readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { checkServers } from '../core/backends/discovery/servers-check.ts';
+import { systemClock } from '../core/clock.ts';
+import { procfs } from '../core/process/procfs.ts';
+import { parseSettings } from '../core/settings/parse-settings.ts';
+import { resolvePaths } from '../core/state-dir/paths.ts';
+
+/** The servers of this user's config, and those that are found: what each is, and what is in the way. */
+export async function doctorServers(): ReturnType<typeof checkServers> {
+  const { configFile } = resolvePaths({ env: process.env, home: homedir(), cwd: process.cwd() });
+  const text = await readFile(configFile, 'utf8').catch(() => null);
+  const settings = text === null ? null : parseSettings(text, configFile, homedir());
+  const proc = procfs();
+  return checkServers({
+    backends: settings?.ok === true ? settings.value.backends : null,
+    processes: proc.pids().length === 0 ? null : proc.servers(),
+    uid: process.geteuid?.() ?? null,
+    clock: systemClock,
+  });
+}
