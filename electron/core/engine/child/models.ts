@@ -67,7 +67,10 @@ export class ModelStore {
       }
       return fail('cancelled', 'The load was cancelled.');
     }
-    return result.ok ? ok(result.value.facts) : result;
+    if (!result.ok) return result;
+    // A small file is loaded before the library has told how far it is.
+    tell(1);
+    return ok(result.value.facts);
   }
 
   get(modelId: string): Result<HeldModel> {
