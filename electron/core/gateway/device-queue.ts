@@ -42,7 +42,8 @@ export class DeviceQueue {
   #batch = 0;
   #aged = 0;
   #depth: number;
-  #interactiveEndedAtMs = Number.NEGATIVE_INFINITY;
+  /** Until then (monotonic ms) the next interactive request is expected. */
+  #calmAtMs = Number.NEGATIVE_INFINITY;
   #grewAtMs: number;
   #aloneMs: number | null = null;
   #timer: NodeJS.Timeout | null = null;
@@ -107,13 +108,19 @@ export class DeviceQueue {
     this.#grewAtMs = this.#options.monotonicMs();
   }
 
+  /** An interactive turn had to go elsewhere: batch makes way, so that its next one finds room here. */
+  expect(forMs: number): void {
+    this.#calmAtMs = Math.max(this.#calmAtMs, this.#options.monotonicMs() + forMs);
+    this.#options.onChange();
+  }
+
   #startInteractive(): Pass {
     this.#interactive += 1;
     const beside = this.#batch;
     this.#options.onChange();
     return this.#pass(beside, () => {
       this.#interactive -= 1;
-      this.#interactiveEndedAtMs = this.#options.monotonicMs();
+      this.#calmAtMs = Math.max(this.#calmAtMs, this.#options.monotonicMs() + this.#options.lingerMs);
     });
   }
 
@@ -141,7 +148,7 @@ export class DeviceQueue {
   }
 
   #mustYield(nowMs: number): boolean {
-    return this.#interactive > 0 || nowMs - this.#interactiveEndedAtMs < this.#options.lingerMs;
+    return this.#interactive > 0 || nowMs < this.#calmAtMs;
   }
 
   #mayStart(nowMs: number): boolean {
@@ -172,7 +179,7 @@ export class DeviceQueue {
     const [oldest] = this.#waiters;
     if (oldest === undefined) return;
     const agedInMs = oldest.sinceMs + this.#options.agedMs - nowMs;
-    const calmInMs = this.#interactiveEndedAtMs + this.#options.lingerMs - nowMs;
+    const calmInMs = this.#calmAtMs - nowMs;
     const due = [agedInMs, this.#interactive > 0 ? Number.POSITIVE_INFINITY : calmInMs].filter(
       (ms) => ms > 0,
     );

@@ -11,6 +11,9 @@ export interface SeatAbout {
   readonly sinceMs: number;
 }
 
+/** A session thinks, or runs a tool, and asks again. */
+const RETURNS_WITHIN_MS = 2_000;
+
 /**
  * A request's place on its device: its model is in use by it, and its class has let it in. It is given
  * up while the request does nothing there, since batch work makes way for whoever has one.
@@ -58,6 +61,12 @@ export class Seat implements Disposable {
     this.#pass?.[Symbol.dispose]();
     this.#pass = null;
     this.#count({ ...this.#about, modelId: null, deviceId: null });
+  }
+
+  /** It is served by another machine this time; the next turn of its session tries here first (rule 18). */
+  moveAway(): void {
+    if (this.#about.class === 'interactive') this.#queue.expect(RETURNS_WITHIN_MS);
+    this.leave();
   }
 
   #count(about: SeatAbout): void {

@@ -142,7 +142,7 @@ async function toAnother(
     return { kind: 'passed' };
   }
   delete exchange.own['x-landlord-turn'];
-  exchange.seat?.leave();
+  exchange.seat?.moveAway();
   tell(deflected, setting);
   const begun = waiting.end();
   const { origin, path } = upstreamPath(setting.url, exchange.path);

@@ -26,6 +26,8 @@ export type LocalEnd =
 const LOST = /proxy error|failed to read connection|could not establish connection/i;
 const NOTICE_EVERY_MS = 100;
 const NOTICE_LIMIT_MS = 2_000;
+/** One that is unloaded again and again is its backend's to refuse. */
+const MOST_ADMISSIONS = 4;
 
 /** Admission, lane, the backend, and the lane's release however it ends. One more try where no byte was sent. */
 export async function sendLocally(
@@ -35,9 +37,11 @@ export async function sendLocally(
   asker: Asker,
   waiting: Waiting | null,
 ): Promise<LocalEnd> {
-  for (let attempt = 0; ; attempt += 1) {
+  let attempt = 0;
+  for (let admissions = 1; ; admissions += 1) {
     const admitted = await admit(parts, exchange, route, asker, waiting);
     if (!admitted.ok) return { kind: 'not_here', error: admitted.error };
+    const wasThere = isThere(parts, route);
     const lane = await laneFor(parts, exchange, route, asker, waiting);
     if (lane?.kind === 'left')
       return { kind: 'not_here', error: fail('cancelled', 'The client left.').error };
@@ -47,6 +51,9 @@ export async function sendLocally(
       return { kind: 'not_here', error: fail('local_backend_busy', busy.message, numbers).error };
     }
     using turn = lane?.kind === 'held' ? lane.turn : null;
+    // It may have been unloaded by hand while the lane was waited for: what it needs is asked for anew,
+    // and not while others stand before a lane that does nothing.
+    if (wasThere && !isThere(parts, route) && admissions < MOST_ADMISSIONS) continue;
     const name = lane?.name ?? null;
     if (name === null) delete exchange.own['x-landlord-turn'];
     else exchange.own['x-landlord-turn'] = name;
@@ -55,10 +62,16 @@ export async function sendLocally(
     const end = await send(parts, exchange, route, waiting, mayRetry, () => turn?.[Symbol.dispose]());
     if (end.kind === 'refused' && mayRetry && !exchange.departure.left) {
       await seenGone(parts, route, exchange.gone);
+      attempt += 1;
       continue;
     }
     return localEnd(route, end);
   }
+}
+
+function isThere({ context }: GatewayParts, { view }: Route): boolean {
+  const status = view === null ? undefined : context.loop.models.get(view.id)?.status;
+  return status === 'loaded' || status === 'sleeping';
 }
 
 /** Until its backend has noticed too: before that it sends the next request after the dead child as well. */
@@ -69,11 +82,11 @@ async function seenGone(
 ): Promise<void> {
   const { loop, fleet, clock } = context;
   const untilMs = clock.monotonicMs() + NOTICE_LIMIT_MS;
-  const isThere = (): boolean => view !== null && loop.models.get(view.id)?.status === 'loaded';
+  const isUp = (): boolean => view !== null && loop.models.get(view.id)?.status === 'loaded';
   do {
     await fleet.get(setting.name)?.refresh();
-    if (!isThere()) return;
-    await loop.until(() => !isThere(), NOTICE_EVERY_MS, gone);
+    if (!isUp()) return;
+    await loop.until(() => !isUp(), NOTICE_EVERY_MS, gone);
   } while (!gone.aborted && clock.monotonicMs() < untilMs);
 }
 

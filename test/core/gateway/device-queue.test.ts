@@ -80,6 +80,19 @@ describe('batch yields to interactive on its device', () => {
     expect(started).toEqual(['person', 'old']);
   });
 
+  it('makes way for the next turn of a session that had to go elsewhere', async () => {
+    const { queue, clock, enter, started, settle } = queueAt();
+    queue.expect(2_000);
+    void enter('batch', 'batch');
+    await settle();
+    expect(started).toEqual([]);
+    expect(queue.snapshot().yield).toBe(true);
+    clock.nowMs += 2_000;
+    void enter('next', 'batch');
+    await settle();
+    expect(started).toEqual(['batch', 'next']);
+  });
+
   it('one whose client leaves waits no longer', async () => {
     const { enter, queue } = queueAt();
     await enter('person', 'interactive');
