@@ -11,7 +11,7 @@ import {
 } from './kernel-locks.ts';
 import { type LaneFiles, type SlotFiles, slotFiles } from './lane-files.ts';
 import { lockTrouble } from './lock-trouble.ts';
-import { startTimeOf } from './process-start.ts';
+import { ownPid, startTimeOf } from './process-start.ts';
 import { liveTickets } from './queue.ts';
 import { readSidecar, type Sidecar } from './sidecar.ts';
 import { readWidth, slotsOf } from './width.ts';
@@ -88,7 +88,8 @@ export function inspectSlot(slot: SlotFiles, table: LockTable | null): SlotInspe
   if (table === null) {
     return { ...known, held: null, holder: null, note: 'This system does not show who holds a file lock.' };
   }
-  const lock = table.locks.find((entry) => entry.file === id.file && !entry.waiting);
+  const listed = table.locks.find((entry) => entry.file === id.file && !entry.waiting);
+  const lock = listed !== undefined && hasEnded(id.file, listed.pid) ? undefined : listed;
   if (lock === undefined && table.complete) {
     return { ...known, held: trouble === null ? false : null, holder: null, note: trouble };
   }
@@ -98,6 +99,15 @@ export function inspectSlot(slot: SlotFiles, table: LockTable | null): SlotInspe
     return { ...known, held: null, holder: null, note };
   }
   return { ...known, held: true, ...describe(slot, lock?.pid ?? 0, holding) };
+}
+
+/**
+ * A turn of this very process that has ended since the table was read. Ours are closed on exec, so nobody
+ * else has them open, and a walk over /proc, which takes this process tens of milliseconds, finds nobody.
+ */
+function hasEnded(file: string, takerPid: number): boolean {
+  if (takerPid !== ownPid()) return false;
+  return lockedDescriptors(takerPid)?.some((entry) => entry.file === file) === false;
 }
 
 interface Holding {

@@ -107,15 +107,22 @@ function settled({ lines, url }: LaneWish, turn: GrantedTurn | BusyTurn | Cancel
   }
 }
 
+/** As many as there were when the plan was made, which stands for a second. */
+const slotCounts = new WeakMap<object, number>();
+
 /** Every slot of the lane is held by turns of this process. */
 function allOurs({ gate, lines, url, model }: LaneWish): boolean {
   const held = lines.held(url);
   if (held === 0) return false;
   const plan = gate.plan(url, model);
-  const [lane] = plan.kind === 'lanes' ? plan.lanes : [];
-  return (
-    lane !== undefined && plan.kind === 'lanes' && plan.lanes.length === 1 && held >= slotsOf(lane).length
-  );
+  if (plan.kind !== 'lanes') return false;
+  let count = slotCounts.get(plan);
+  const [lane] = plan.lanes;
+  if (count === undefined && lane !== undefined && plan.lanes.length === 1) {
+    count = slotsOf(lane).length;
+    slotCounts.set(plan, count);
+  }
+  return count !== undefined && held >= count;
 }
 
 /** `x-landlord-turn` counts only where the sidecar says so and the kernel bears it out. */

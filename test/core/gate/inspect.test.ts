@@ -24,6 +24,17 @@ const BACKENDS = [
 ];
 
 describe('looking at a lane', () => {
+  it('does not take a turn of this process for held that has ended since the table was read', () => {
+    using folder = tempFolder();
+    const { gate } = gateIn(folder.path);
+    const lane = laneFiles(folder.path, LANE_8080);
+    const turn = gate.tryTurn(URL_8080);
+    const before = readLockTable();
+    expect(inspectLane(lane, before)).toMatchObject({ held: true, holders: [{ pid: process.pid }] });
+    turn[Symbol.dispose]();
+    expect(inspectLane(lane, before)).toMatchObject({ held: false, holders: [] });
+  });
+
   it('tells idle, holder and width, and takes nothing', async () => {
     using folder = tempFolder();
     const lane = laneFiles(folder.path, LANE_8080);
