@@ -1,6 +1,7 @@
 import type { LandlordEvent } from '../../shared/events.ts';
 import { formatBytes, formatDuration } from '../../shared/format.ts';
 import type { BackendState, DeviceState, Health, LandlordState, TenantState } from '../../shared/state.ts';
+import { agentLines } from './agent-text.ts';
 import { budgetCells, drawBar, legend } from './budget-bar.ts';
 import { eventLine } from './event-text.ts';
 import { laneLines } from './lane-text.ts';
@@ -22,6 +23,7 @@ export function statusText(
     ...state.devices.map((device) => deviceLines(device, state.tenants, look)),
     state.devices.length === 0 ? ['No device has been read yet.'] : [],
     section('Models', modelLines(state.models, nowMs, look), look),
+    section('Agents', agentLines(state.agents, nowMs, look), look),
     section('Lanes', laneLines(state.lanes, nowMs, look), look),
     section('Backends', backendLines(state.backends, look), look),
     section(

@@ -1,0 +1,152 @@
+import { spawn } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { expect, it } from 'vitest';
+import { hostFolder } from '../../electron/core/loop/agent-folders.ts';
+import { processTree } from '../../electron/core/process/process-tree.ts';
+import { type AgentsLandlord, startAgents } from '../support/agents-landlord.ts';
+import { TALKER_SHAPE } from '../support/engine.ts';
+import { seeded } from '../support/engine-agents.ts';
+import { gguf } from '../support/gguf.ts';
+import { until } from '../support/router.ts';
+
+const NAMES = ['smol', 'qwen', 'llama'];
+const NC = '/usr/bin/nc.openbsd';
+
+/** Three models that say different things. */
+async function paths(): Promise<readonly string[]> {
+  return await Promise.all(NAMES.map((_, index) => gguf({ ...TALKER_SHAPE, seed: 11 + index })));
+}
+
+/** Registers all three. */
+async function registered(landlord: AgentsLandlord, contextTokens = 512): Promise<void> {
+  for (const [index, path] of (await paths()).entries()) {
+    const [answer] = await landlord.ask(`REGISTER ${NAMES[index]}\t${path}\tcontext=${contextTokens}`);
+    expect(answer).toMatch(/^OK agent_id=/);
+  }
+}
+
+/** The room in which the three models and one context of theirs fit, and no second. */
+async function roomForOne(): Promise<number> {
+  await using wide = await startAgents({ totalBytes: 10_000_000_000 });
+  await registered(wide);
+  const weights = wide.runtime.state().devices[0]?.bookedBytes ?? 0;
+  await wide.decode('smol', 1, 'x');
+  const one = (wide.runtime.state().devices[0]?.bookedBytes ?? 0) - weights;
+  expect(one).toBeGreaterThan(0);
+  // The cap is nine tenths; what a context is predicted to take is a little more than it measures.
+  return Math.ceil((weights + one * 1.6) / 0.9);
+}
+
+it('says bit for bit the same with its contexts swapped as with all of them live', async () => {
+  const random = seeded(5);
+  const script = Array.from({ length: 24 }, () => ({
+    agent: NAMES[random(3)] ?? 'smol',
+    count: 4 + random(20),
+    prompt: 'abc def ghi jkl'.slice(random(8)),
+  }));
+  const said = async (landlord: AgentsLandlord, pause: (step: number) => Promise<void>) => {
+    const texts: string[] = [];
+    const swaps = { restored: 0, evicted: 0, reevaluated: 0 };
+    for (const [step, { agent, count, prompt }] of script.entries()) {
+      await pause(step);
+      const { text, fields } = await landlord.decode(agent, count, prompt);
+      texts.push(text);
+      swaps.restored += Number(fields.kv_swap_restored === 'true');
+      swaps.evicted += Number(fields.kv_swap_evicted !== 'none');
+      swaps.reevaluated += Number(fields.kv_reevaluated_tokens ?? 0);
+    }
+    return { texts, swaps };
+  };
+  const totalBytes = await roomForOne();
+  await using wide = await startAgents({ totalBytes: 10_000_000_000 });
+  await registered(wide);
+  const reference = await said(wide, async () => undefined);
+  expect(reference.swaps).toEqual({ restored: 0, evicted: 0, reevaluated: 0 });
+
+  await using narrow = await startAgents({ totalBytes });
+  await registered(narrow);
+  const swapped = await said(narrow, async (step) => {
+    // In the middle everything is given back, and once the whole runtime starts anew.
+    if (step === 8) expect((await narrow.runtime.command({ type: 'drain' })).ok).toBe(true);
+    if (step === 16) await narrow.restart();
+  });
+  expect(swapped.texts).toEqual(reference.texts);
+  expect(swapped.swaps.restored).toBeGreaterThan(8);
+  expect(swapped.swaps.evicted).toBeGreaterThan(8);
+  expect(swapped.swaps.reevaluated).toBe(0);
+  const status = await narrow.ask('STATUS');
+  expect(status[1]).toMatch(/agents=3 live_contexts=1$/);
+});
+
+it('goes on with the same conversation after its engine was killed in the middle of an answer', async () => {
+  await using landlord = await startAgents({ totalBytes: 10_000_000_000 });
+  await registered(landlord, 4096);
+  await landlord.decode('smol', 8, 'Once upon a time');
+  const asked = landlord.ask('DECODE smol 4000  and then');
+  await until(() => landlord.agent('smol').state === 'generating', 20_000, 'the answer to begin');
+  process.kill(await enginePid(), 'SIGKILL');
+  const [refused] = await asked;
+  expect(refused).toMatch(/^ERR engine_ended: .*send it again/);
+  expect(landlord.runtime.state().devices[0]?.bookedBytes).toBe(0);
+  const list = await landlord.ask('LIST');
+  expect(list).toHaveLength(4);
+  const { fields } = await landlord.decode('smol', 8, ' and then');
+  // The first prompt with its begin token and the answer to it; this prompt has the tokenizer's space before it.
+  expect(fields).toMatchObject({ prompt_tokens: '10', kv_reevaluated_tokens: '26' });
+  expect(landlord.agent('smol').tokens).toBe(44);
+  expect((await landlord.ask('STATUS'))[1]).toMatch(/agents=3 live_contexts=1$/);
+});
+
+it('takes idle contexts for the floor before anything else, and gives all back in the end', async () => {
+  const totalBytes = 1_000_000_000;
+  await using landlord = await startAgents({ totalBytes });
+  await registered(landlord);
+  await landlord.decode('smol', 4, 'x');
+  expect(landlord.agent('smol').kv).toBe('device');
+  const made = await landlord.runtime.command({ type: 'makeRoom', freeBytes: null, deviceId: null });
+  expect(made.ok).toBe(true);
+  await until(() => landlord.agent('smol').kv === 'host', 20_000, 'its context to leave');
+  const events = await landlord.runtime.events({ kinds: ['evicted'] });
+  expect(events.ok ? events.value.map(({ reason }) => reason) : []).toContainEqual(
+    expect.stringMatching(
+      /^The context of smol left the device .*room was asked for; its state waits in host memory/,
+    ),
+  );
+  for (const name of NAMES) expect((await landlord.ask(`UNREGISTER ${name}`))[0]).toMatch(/^OK agent_id=/);
+  expect(landlord.runtime.state()).toMatchObject({ agents: [], tenants: [{ kind: 'desktop' }] });
+  expect(landlord.runtime.state().devices[0]?.bookedBytes).toBe(0);
+  const folder = await hostFolder(landlord.socketPath.slice(0, -'/landlord.sock'.length));
+  expect(readdirSync(folder ?? '')).toEqual([]);
+});
+
+if (existsSync(NC))
+  it('is all that nc -U needs', async () => {
+    await using landlord = await startAgents({ totalBytes: 10_000_000_000 });
+    const [path = ''] = await paths();
+    const out = await new Promise<string>((resolve, reject) => {
+      const child = spawn(NC, ['-N', '-U', landlord.socketPath], { stdio: ['pipe', 'pipe', 'inherit'] });
+      let text = '';
+      child.stdout.setEncoding('latin1').on('data', (part: string) => {
+        text += part;
+      });
+      child.on('error', reject);
+      child.on('close', () => resolve(text));
+      child.stdin.end(`REGISTER smol\t${path}\nDECODE smol 24 Hello, my name is\nLIST\n`);
+    });
+    expect(out).toContain('OK invoke=DECODE agent_id=smol\nOK prompt_tokens=19 generated_tokens=24');
+    expect(out).toContain('OK kv_swap_evicted=none kv_swap_restored=false\nBEGIN_RESPONSE\n');
+    expect(out).toMatch(
+      new RegExp(`OK agent_id=smol model=\\S*${basename(path)} booked_bytes=\\d+ kv=device\nOK end\n$`),
+    );
+  });
+
+/** Of this process's children the one that runs the engine. */
+async function enginePid(): Promise<number> {
+  const tree = await processTree([{ pid: process.pid, startTimeTicks: null }]);
+  const engine = tree.find(({ pid }) =>
+    readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('engine-child'),
+  );
+  if (engine === undefined) throw new Error('no child runs the engine');
+  return engine.pid;
+}
