@@ -3,10 +3,10 @@ import * as Switch from '@radix-ui/react-switch';
 import { memo, useEffect, useState } from 'react';
 import { formatDuration } from '../../shared/format.ts';
 import type { Replay } from '../../shared/questions.ts';
+import { replayRows, replaySentence } from '../../shared/replay-text.ts';
 import { setFloor, setSetting } from '../change-setting.ts';
 import { strings } from '../strings.ts';
 import { bytesText } from '../view/figures.ts';
-import { replayTable, runSentence } from '../view/replay.ts';
 import { useModel, useReplica } from './context.ts';
 import { useAnswer } from './use-answer.ts';
 import { useJob } from './use-job.ts';
@@ -129,7 +129,7 @@ const Outcome = memo(function Outcome({ replay, waiting }: { replay: Replay; wai
   return (
     <div aria-busy={waiting}>
       <p className="verdict" role="status">
-        {runSentence(replay.asked)}
+        {replaySentence(replay.asked)}
       </p>
       <table className="figures">
         <thead>
@@ -142,7 +142,7 @@ const Outcome = memo(function Outcome({ replay, waiting }: { replay: Replay; wai
           </tr>
         </thead>
         <tbody>
-          {replayTable(replay).map((row) => (
+          {replayRows(replay).map((row) => (
             <tr key={row.name} className={row.better === null ? '' : row.better ? 'better' : 'worse'}>
               <th scope="row">{row.name}</th>
               <td>{row.present}</td>

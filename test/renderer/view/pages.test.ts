@@ -1,29 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { sizeYaml } from '../../../renderer/change-setting.ts';
-import { replayTable, runSentence } from '../../../renderer/view/replay.ts';
 import { withBackend } from '../../../renderer/view/settings.ts';
 import { usualFloor } from '../../../renderer/view/start.ts';
 import { axisTime, momentText } from '../../../renderer/view/times.ts';
-import { sampleReplay } from '../../support/answers.ts';
 
 const ROUTER = { name: 'router', kind: 'llama.cpp', url: 'http://127.0.0.1:8080' };
 const LINE = '{ name: router, kind: llama.cpp, url: "http://127.0.0.1:8080" }';
-
-describe('a replay in words', () => {
-  it('says what would have left, come back and been short', () => {
-    const { asked, present } = sampleReplay({});
-    expect(runSentence(asked)).toBe('5 unloads, 4 of them loaded again; memory was short 5 times.');
-    expect(runSentence({ ...present, evictions: 0, reloads: 0, shortfalls: 0 })).toBe(
-      'No model would have been unloaded, none loaded again; memory was never short.',
-    );
-  });
-
-  it('tells better from worse by each figure', () => {
-    const rows = replayTable(sampleReplay({}));
-    expect(rows[0]).toMatchObject({ present: '3', asked: '5', better: false });
-    expect(rows[4]).toMatchObject({ present: '0', asked: '0', better: null });
-  });
-});
 
 describe('what the page writes into the config', () => {
   it('adds a server behind what a person wrote, in either form of list', () => {
