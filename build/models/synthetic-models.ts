@@ -1,23 +1,25 @@
 import type { GgufSpec } from './gguf-writer.ts';
 import {
   BASE,
-  deepseek2,
-  falconH1,
   gemma2,
   gemma3,
   gptOss,
-  graniteHybrid,
-  jamba,
-  lfm2,
   llama,
-  mamba,
-  nemotronH,
   phi3,
   qwen2,
   qwen3,
   qwen3moe,
-  qwen35,
 } from './synthetic-architectures.ts';
+import {
+  deepseek2,
+  falconH1,
+  graniteHybrid,
+  jamba,
+  lfm2,
+  mamba,
+  nemotronH,
+  qwen35,
+} from './synthetic-state-models.ts';
 
 /** One small model of each kind of memory that llama.cpp has. */
 export const SMALL_MODELS: Readonly<Record<string, GgufSpec>> = {

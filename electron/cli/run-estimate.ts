@@ -49,7 +49,10 @@ export const runEstimate: Run = async (invocation, terminal) => {
     terminal.err(`landlord estimate: ${plain(room.error.message)}`);
     return EXIT.refused;
   }
-  const found = largestFit(header.value, flags.value, kind.value, room.value.bytes, companions.value);
+  // The search goes by arithmetic: where llama.cpp itself finds more, the room counts as that much less.
+  const share = Math.min(1, mine.totalBytes / Math.max(1, footprint.totalBytes));
+  const bytes = Math.floor(room.value.bytes * share);
+  const found = largestFit(header.value, flags.value, kind.value, bytes, companions.value);
   terminal.out(
     json
       ? JSON.stringify({ ...footprint, fit: { ...found, roomBytes: room.value.bytes } })

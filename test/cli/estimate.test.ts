@@ -1,8 +1,9 @@
-import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { writeGguf } from '../support/gguf-writer.ts';
+import { ggufHeader, writeGguf } from '../support/gguf-writer.ts';
 import { landlord } from '../support/landlord.ts';
 import { llama, qwen35 } from '../support/synthetic-architectures.ts';
 
@@ -16,7 +17,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const estimate = (...args: readonly string[]) => landlord(['estimate', ...args, '--state-dir', folder]);
 const parts = async (...args: readonly string[]): Promise<Record<string, number>> => {
-  const ran = await estimate(model, '--json', '--device', 'cuda', ...args);
+  const ran = await estimate(model, '--quick', '--json', '--device', 'cuda', ...args);
   expect(ran.code).toBe(0);
   return JSON.parse(ran.out);
 };
@@ -74,11 +75,22 @@ describe('landlord estimate', () => {
     );
   });
 
+  it('asks llama.cpp itself, and says whether it could', async () => {
+    const checked = await estimate(model, '--ctx', '4096');
+    expect(checked.code).toBe(0);
+    expect(checked.out).toMatch(/^llama\.cpp itself \(node-llama-cpp [\d.]+, .*comes to the same/m);
+    const unheard = { ...llama(), architecture: 'unheard-of' };
+    const alone = await estimate(await writeGguf(join(folder, 'unheard.gguf'), unheard));
+    expect(alone.code).toBe(0);
+    expect(alone.out).toMatch(/^By arithmetic alone\. llama\.cpp \(.*\) can not open it: [^\n]+\.$/m);
+    expect((await estimate(model, '--quick')).out).not.toContain('arithmetic alone');
+  });
+
   it('--fit says what fits into what is free now', async () => {
-    const { code, out } = await estimate(model, '--fit');
+    const { code, out } = await estimate(model, '--fit', '--quick');
     expect(code).toBe(0);
     expect(out).toMatch(/^Fits into [\d.]+ GB of .*: all layers with 8192 tokens of context/m);
-    const json = JSON.parse((await estimate(model, '--fit', '--json')).out);
+    const json = JSON.parse((await estimate(model, '--fit', '--quick', '--json')).out);
     expect(json.fit).toMatchObject({ kind: 'context', contextTokens: 8192 });
     expect(json.fit.roomBytes).toBeGreaterThan(json.totalBytes);
   });
@@ -94,7 +106,18 @@ describe('landlord estimate', () => {
       tensors: [{ name: 'mm.0.weight', shape: [8] }],
     };
     const projectorPath = await writeGguf(join(folder, 'projector.gguf'), projector);
-    for (const path of [cut, projectorPath, join(folder, 'other.gguf'), folder, join(folder, 'none.gguf')]) {
+    const counts = ggufHeader(llama());
+    counts.writeBigUInt64LE(2n ** 63n, 8);
+    const old = ggufHeader(llama());
+    old.writeUInt32LE(1, 4);
+    await writeFile(join(folder, 'counts.gguf'), counts);
+    await writeFile(join(folder, 'old.gguf'), old);
+    await writeFile(join(folder, 'empty.gguf'), '');
+    execFileSync('mkfifo', [join(folder, 'pipe.gguf')]);
+    await symlink('ring-00002-of-00002.gguf', join(folder, 'ring-00001-of-00002.gguf'));
+    await symlink('ring-00001-of-00002.gguf', join(folder, 'ring-00002-of-00002.gguf'));
+    const names = ['other', 'none', 'counts', 'old', 'empty', 'pipe', 'ring-00001-of-00002'];
+    for (const path of [cut, projectorPath, folder, ...names.map((name) => join(folder, `${name}.gguf`))]) {
       const ran = await estimate(path);
       expect(ran.code).toBe(65);
       expect(ran.out).toBe('');

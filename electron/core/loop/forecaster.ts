@@ -38,7 +38,7 @@ export interface ForecasterParts {
  * measurements are kept, and so is what llama.cpp itself said of a file.
  */
 export async function durableForecaster(
-  store: EventStore,
+  store: Pick<EventStore, 'get' | 'set'>,
   settings: () => Settings,
   parts: ForecasterParts = {},
 ): Promise<Forecaster> {
@@ -80,7 +80,9 @@ export async function durableForecaster(
     },
     async footprint(view, place, context) {
       const { args, modelPath } = view.observed;
-      const estimated = await footprints.footprintOf({
+      // What-if figures are ours, at once: llama.cpp is asked about what is really set.
+      const source = context === 'set' ? footprints : ours;
+      const estimated = await source.footprintOf({
         modelPath,
         args: withContext(args ?? [], context),
         kind: place.deviceKind ?? 'cuda',

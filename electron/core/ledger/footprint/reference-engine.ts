@@ -39,15 +39,26 @@ export async function referenceEngine(): Promise<Result<ReferenceEngine>> {
           const answer = await answerTo(await GgufInsights.from(file, llama), question);
           // What was logged comes with the next turn of the event loop.
           await new Promise((resolve) => setImmediate(resolve));
-          return trouble === null ? ok({ ...answer, engine }) : fail('bad_input', trouble);
+          return trouble === null ? ok({ ...answer, engine }) : fail('bad_input', refusal(engine, trouble));
         } catch (thrown) {
-          return fail('bad_input', messageOf(thrown));
+          return fail('bad_input', refusal(engine, messageOf(thrown)));
         }
       },
     });
   } catch (thrown) {
     return fail('internal', `node-llama-cpp can not be used here: ${messageOf(thrown)}`);
   }
+}
+
+/** Its own words are a log's: what went wrong stands at their end. */
+function refusal(engine: string, words: string): string {
+  const reason =
+    words
+      .split(/\berror: /i)
+      .at(-1)
+      ?.trim()
+      .replace(/\.$/, '') ?? '';
+  return `llama.cpp (${engine}) can not open it: ${reason}.`;
 }
 
 async function answerTo(
