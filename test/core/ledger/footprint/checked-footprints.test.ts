@@ -101,6 +101,22 @@ describe('a footprint that llama.cpp checks', () => {
     expect([reference.asked, better.length, saved.length]).toEqual([1, 0, 0]);
   });
 
+  it('is dropped where the file was replaced while it was read', async () => {
+    let done = false;
+    const replaced = {
+      async footprintOf() {
+        await utimes(file, 2, 2);
+        done = true;
+        return ok(footprint(120));
+      },
+    };
+    const { bytes, saved, until } = await checking(replaced);
+    await bytes();
+    await until(() => done);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(saved).toEqual([]);
+  });
+
   it('is news only where it differs', async () => {
     const { bytes, better, saved, until } = await checking(answering(100));
     await bytes();
