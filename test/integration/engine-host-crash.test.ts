@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { readFile, truncate, writeFile } from 'node:fs/promises';
+import { readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -81,6 +81,15 @@ describe('an engine that ends', () => {
     await until(() => !existsSync(`/proc/${pid}`), 10_000, 'the child to go with its owner');
   });
 
+  it('before it began, where no program of it runs here: it says what to do', async () => {
+    // There is no Metal on Linux.
+    await using none = testEngine({ gpu: 'metal' });
+    const answer = await none.host.start();
+    expect(answer).toMatchObject({ ok: false, error: { code: 'engine_unavailable' } });
+    expect(answer.ok ? '' : answer.error.message).toContain('choose the CPU');
+    expect(none.ended).toEqual([]);
+  });
+
   it('in order when it is stopped, and is there again with the next call', async () => {
     const { host } = engine;
     const model = await engine.load();
@@ -128,6 +137,10 @@ describe('a saved state that is not what it was', () => {
     expect(engine.host.facts()?.pid).toBe(pid);
     expect(engine.ended).toEqual([]);
   }
+
+  it('is nobody else’s to read', async () => {
+    expect((await stat(record.path)).mode & 0o777).toBe(0o600);
+  });
 
   it('is refused where it was cut short', async () => {
     await truncate(record.path, Math.floor(record.bytes / 2));

@@ -52,6 +52,13 @@ export async function openEngine(options: EngineOptions): Promise<Result<Engine>
   // A Vulkan loader without a device is no GPU, though the library took it for one.
   const gpuDevices = llama.gpu === false ? [] : await llama.getGpuDeviceNames();
   const gpu = llama.gpu === false || gpuDevices.length === 0 ? 'cpu' : llama.gpu;
+  if (wanted !== 'auto' && wanted !== gpu) {
+    await llama.dispose();
+    return fail(
+      'engine_unavailable',
+      `There is no device for ${wanted} on this machine, or no program for it. Install its driver, or choose the CPU.`,
+    );
+  }
   // Contexts share the cores a token each in turn; a GPU does the work itself. More threads than cores
   // spin against each other (1310 ms a token instead of 15, measured).
   llama.maxThreads = gpu === 'cpu' ? threads : 0;

@@ -18,6 +18,8 @@ export async function saveState(held: HeldContext, path: string): Promise<Result
   const partial = `${path}.partial`;
   try {
     await rm(partial, { force: true });
+    // What was said is nobody else's to read; llama.cpp writes into the file that is there.
+    await (await open(partial, 'wx', 0o600)).close();
     const { fileSize } = await held.sequence.saveStateToFile(partial);
     const digest = await digestOf(partial, true);
     if (digest.bytes !== fileSize || fileSize === 0) {
