@@ -1,4 +1,6 @@
-import { readPort } from './arguments.ts';
+import type { Result } from '../../shared/errors.ts';
+import type { Stage } from '../core/demo/stage.ts';
+import { type Invocation, readPort } from './arguments.ts';
 import type { Run } from './commands.ts';
 import { demoStage } from './demo-stage.ts';
 import { EXIT } from './exit-codes.ts';
@@ -16,22 +18,31 @@ export const runDemoCommand: Run = async (invocation, terminal) => {
     exitCode = signalExitCode(signal);
     stopping.abort();
   });
-  const { runDemo } = await import('../core/demo/demo.ts');
-  const { findLlamaServer } = await import('../core/demo/find-llama-server.ts');
   const { stdout, env } = process;
   const isLive = stdout.isTTY === true && env.TERM !== 'dumb';
   using stage = demoStage({
     ...terminal,
     overwrite: isLive ? (text) => void stdout.write(`\r\u001b[K${text}`) : null,
   });
-  const played = await runDemo({
-    port: port.value,
-    signal: stopping.signal,
-    server: invocation.flag('simulated') ? 'asked for' : ((await findLlamaServer()) ?? 'none found'),
-    stage,
-  });
+  const played = await play(invocation, port.value, stopping.signal, stage);
   stage[Symbol.dispose]();
   if (played.ok) return EXIT.done;
   terminal.err(`landlord demo: ${plain(played.error.message)}`);
   return played.error.code === 'cancelled' ? exitCode : EXIT.failed;
 };
+
+async function play(
+  invocation: Invocation,
+  port: number | null,
+  signal: AbortSignal,
+  stage: Stage,
+): Promise<Result<void>> {
+  if (invocation.flag('agents')) {
+    const { runAgentsDemo } = await import('../core/demo/agents-demo.ts');
+    return await runAgentsDemo({ signal, stage });
+  }
+  const { runDemo } = await import('../core/demo/demo.ts');
+  const { findLlamaServer } = await import('../core/demo/find-llama-server.ts');
+  const server = invocation.flag('simulated') ? 'asked for' : ((await findLlamaServer()) ?? 'none found');
+  return await runDemo({ port, signal, server, stage });
+}
