@@ -116,8 +116,8 @@ it('takes idle contexts for the floor before anything else, and gives all back i
   for (const name of NAMES) expect((await landlord.ask(`UNREGISTER ${name}`))[0]).toMatch(/^OK agent_id=/);
   expect(landlord.runtime.state()).toMatchObject({ agents: [], tenants: [{ kind: 'desktop' }] });
   expect(landlord.runtime.state().devices[0]?.bookedBytes).toBe(0);
-  const folder = await hostFolder(landlord.socketPath.slice(0, -'/landlord.sock'.length));
-  expect(readdirSync(folder ?? '')).toEqual([]);
+  const folder = hostFolder(landlord.socketPath.slice(0, -'/landlord.sock'.length));
+  expect(readdirSync(folder)).toEqual([]);
 });
 
 if (existsSync(NC))

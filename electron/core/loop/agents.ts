@@ -1,5 +1,6 @@
 import { realpath, stat, statfs } from 'node:fs/promises';
 import { freemem, totalmem } from 'node:os';
+import { dirname } from 'node:path';
 import { ok, type Result } from '../../../shared/errors.ts';
 import { byName, matchesName, type Settings } from '../../../shared/settings.ts';
 import type { DeviceSample } from '../devices/sample.ts';
@@ -44,11 +45,11 @@ const FILE_SPARE_BYTES = 1_000_000_000;
 
 /** The desk of the runtime's agents, and what of the loop it answers to. */
 export async function agentDesk(parts: AgentParts): Promise<EngineDesk> {
-  const hostDir = await hostFolder(parts.stateDir);
+  const hostDir = hostFolder(parts.stateDir);
   const files = new StateFiles({
-    hostDir: hostDir ?? `${parts.stateDir}/agents-host`,
+    hostDir,
     fileDir: `${parts.stateDir}/agents`,
-    hostBudgetBytes: hostDir === null ? 0 : Math.floor(totalmem() * HOST_SHARE),
+    hostBudgetBytes: Math.floor(totalmem() * HOST_SHARE),
     fileBudgetBytes: MOST_FILE_BYTES,
     roomBytes: (place) => roomBytes(place, hostDir, parts.stateDir),
   });
@@ -191,20 +192,15 @@ function isBig(settings: Settings, path: string, bytes: number): boolean {
   return (byName(settings.footprints, id) ?? bytes) >= settings.big.atLeastBytes;
 }
 
-async function roomBytes(
-  place: StatePlace,
-  hostDir: string | null,
-  stateDir: string,
-): Promise<number | null> {
-  const dir = place === 'host' ? hostDir : stateDir;
-  if (dir === null) return 0;
+async function roomBytes(place: StatePlace, hostDir: string, stateDir: string): Promise<number | null> {
   try {
-    const { bavail, bsize } = await statfs(dir);
+    const { bavail, bsize } = await statfs(place === 'host' ? dirname(hostDir) : stateDir);
     const free = bavail * bsize;
     if (place === 'file') return Math.max(0, free - FILE_SPARE_BYTES);
     return Math.max(0, Math.min(free, freemem() - HOST_SPARE_BYTES));
   } catch {
-    return null;
+    // No such place.
+    return 0;
   }
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { copyFile, mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { copyFile, lstat, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SavedState } from './agent.ts';
 
@@ -27,35 +27,24 @@ interface Kept {
 export class StateFiles {
   readonly #options: StateFilesOptions;
   readonly #kept = new Map<string, Kept>();
-  readonly #unusable = new Set<StatePlace>();
   #next = 1;
 
   constructor(options: StateFilesOptions) {
     this.#options = options;
   }
 
-  /**
-   * Makes the folders and takes away what no `keep` names: states of a runtime that was killed. A folder
-   * that can't be used is a place without room.
-   */
+  /** Takes away what no `keep` names: states of a runtime that was killed. Folders are made when they are needed. */
   async open(keep: readonly SavedState[]): Promise<void> {
     const wanted = new Map(keep.map((saved) => [saved.record.path, saved]));
     for (const place of ['host', 'file'] as const) {
-      try {
-        await this.#openFolder(this.#dir(place), wanted);
-      } catch {
-        this.#unusable.add(place);
+      const dir = this.#dir(place);
+      if (!(await isOurs(dir))) continue;
+      for (const name of await readdir(dir).catch(() => [])) {
+        const path = join(dir, name);
+        const saved = wanted.get(path);
+        if (saved !== undefined) this.#kept.set(path, { place: saved.place, bytes: saved.record.bytes });
+        else await rm(path, { force: true, recursive: true }).catch(() => undefined);
       }
-    }
-  }
-
-  async #openFolder(dir: string, wanted: ReadonlyMap<string, SavedState>): Promise<void> {
-    await mkdir(dir, { recursive: true, mode: 0o700 });
-    for (const name of await readdir(dir)) {
-      const path = join(dir, name);
-      const saved = wanted.get(path);
-      if (saved === undefined) await rm(path, { force: true, recursive: true });
-      else this.#kept.set(path, { place: saved.place, bytes: saved.record.bytes });
     }
   }
 
@@ -74,9 +63,9 @@ export class StateFiles {
     const places: StatePlace[] = [];
     for (const place of ['host', 'file'] as const) {
       const budget = place === 'host' ? this.#options.hostBudgetBytes : this.#options.fileBudgetBytes;
-      if (this.#unusable.has(place) || this.usedBytes(place) + bytes > budget) continue;
+      if (this.usedBytes(place) + bytes > budget) continue;
       const room = await this.#options.roomBytes(place);
-      if (room === null || bytes <= room) places.push(place);
+      if ((room === null || bytes <= room) && (await makeOurs(this.#dir(place)))) places.push(place);
     }
     return places;
   }
@@ -101,10 +90,7 @@ export class StateFiles {
   /** From host memory to a file, where its budget has room; null: it stays where it is. */
   async toFile(agent: string, saved: SavedState): Promise<SavedState | null> {
     const { bytes } = saved.record;
-    if (saved.place === 'file' || this.#unusable.has('file')) return null;
-    if (this.usedBytes('file') + bytes > this.#options.fileBudgetBytes) return null;
-    const room = await this.#options.roomBytes('file');
-    if (room !== null && bytes > room) return null;
+    if (saved.place === 'file' || !(await this.placesFor(bytes)).includes('file')) return null;
     const path = this.pathFor(agent, 'file');
     try {
       await copyFile(saved.record.path, `${path}.part`);
@@ -126,5 +112,24 @@ export class StateFiles {
 
   #dir(place: StatePlace): string {
     return place === 'host' ? this.#options.hostDir : this.#options.fileDir;
+  }
+}
+
+async function makeOurs(dir: string): Promise<boolean> {
+  try {
+    await mkdir(dir, { recursive: true, mode: 0o700 });
+    return await isOurs(dir);
+  } catch {
+    return false;
+  }
+}
+
+/** Everybody may write to /dev/shm: a folder of that name which another user made is not trusted. */
+async function isOurs(dir: string): Promise<boolean> {
+  try {
+    const found = await lstat(dir);
+    return found.isDirectory() && found.uid === process.geteuid?.() && (found.mode & 0o077) === 0;
+  } catch {
+    return false;
   }
 }
