@@ -156,17 +156,22 @@ async function wake({ loop, journal, clock }: CommandContext): Promise<Result<Co
 }
 
 async function drain(
-  { loop, journal, clock }: CommandContext,
+  { loop, journal, clock, agentsHold }: CommandContext,
   signal: AbortSignal,
 ): Promise<Result<CommandDone>> {
-  const present = (): readonly ModelView[] =>
-    loop.models.views().filter((view) => holdsMemory(view.observed.status) || view.operation !== null);
-  const before = present().map((view) => view.id);
+  const present = (): readonly string[] => [
+    ...loop.models
+      .views()
+      .filter((view) => holdsMemory(view.observed.status) || view.operation !== null)
+      .map((view) => view.id),
+    ...(agentsHold?.() ?? []),
+  ];
+  const before = present();
   const startedAtMs = clock.monotonicMs();
   using order = loop.orders.drain();
   const empty = await loop.until(() => present().length === 0, DRAIN_LIMIT_MS, signal);
   order[Symbol.dispose]();
-  const left = present().map((view) => view.id);
+  const left = present();
   const gone = before.filter((id) => !left.includes(id));
   const numbers = {
     models: gone.length,
