@@ -37,6 +37,8 @@ export interface EngineHostOptions {
   readonly clock?: Clock;
   /** Longest silence of a child before it is replaced; default 30 s. */
   readonly silenceMs?: number;
+  /** Longest piece of native work, a batch or a token; default 10 min, which no device takes that works. */
+  readonly stepLimitMs?: number;
   /** Until the child must be up; default 120 s: a GPU's first start may compile for a long time. */
   readonly startLimitMs?: number;
 }
@@ -316,6 +318,9 @@ export class ChildEngineHost implements EngineHost, ChatEngine {
         child.waiting.answered(message.id, message.result);
         break;
       case 'pong':
+        if (message.stepMs > (this.#options.stepLimitMs ?? 600_000)) {
+          this.#giveUp(child, `a step of its work has not ended for ${Math.round(message.stepMs / 1000)} s`);
+        }
         break;
     }
   }

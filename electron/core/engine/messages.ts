@@ -105,7 +105,8 @@ export type FromEngine =
   | { readonly type: 'unavailable'; readonly error: LandlordError }
   | { readonly type: 'tell'; readonly id: number; readonly told: unknown }
   | { readonly type: 'answer'; readonly id: number; readonly result: Result<unknown> }
-  | { readonly type: 'pong' };
+  /** `stepMs`: how long the longest piece of native work that runs now has been going on. */
+  | { readonly type: 'pong'; readonly stepMs: number };
 
 /** A running call, as its handler in the child sees it. */
 export interface RunningCall<Op extends EngineOp> {

@@ -12,6 +12,7 @@ import type { ChatAnswer, ChatDelta, ChatRequest } from '../engine-chat.ts';
 import { functionsOf, historyOf } from './chat-history.ts';
 import type { HeldContext } from './contexts.ts';
 import { wholeSchema } from './json-schema.ts';
+import type { Step, Steps } from './steps.ts';
 
 type Library = typeof import('node-llama-cpp');
 
@@ -29,6 +30,7 @@ export async function chat(
   held: HeldContext,
   request: ChatRequest,
   tell: (delta: ChatDelta) => void,
+  steps: Steps,
   signal: AbortSignal,
 ): Promise<Result<ChatAnswer>> {
   const history = historyOf(request.messages);
@@ -46,6 +48,7 @@ export async function chat(
     contextSequence: held.sequence,
     chatWrapper: wrapperOf(library, held),
   });
+  const step = steps.begin();
   try {
     const prompt = promptTokens(held, talk, history.value, functions);
     const roomTokens = held.shape.contextTokens - 1 - prompt.length;
@@ -56,7 +59,7 @@ export async function chat(
         { promptTokens: prompt.length, contextTokens: held.shape.contextTokens },
       );
     }
-    const cachedTokens = await readPrompt(held, prompt, signal);
+    const cachedTokens = await readPrompt(held, prompt, step, signal);
     if (signal.aborted) return fail('cancelled', 'The request was cancelled.');
     const before = held.sequence.tokenMeter.getState();
     const seen = { text: '', thought: '' };
@@ -68,6 +71,7 @@ export async function chat(
       signal,
       stopOnAbortSignal: true,
       contextShift: { strategy: refuseShift },
+      onToken: () => step.again(),
       onResponseChunk(chunk: LlamaChatResponseChunk) {
         if (chunk.text === '') return;
         const kind = chunk.type === 'segment' ? 'thought' : 'text';
@@ -128,6 +132,7 @@ export async function chat(
     if (signal.aborted) return fail('cancelled', 'The request was cancelled.');
     return fail('internal', `The model could not answer: ${messageOf(thrown)}`);
   } finally {
+    step.end();
     talk.dispose({ disposeSequence: false });
   }
 }
@@ -166,12 +171,18 @@ function promptTokens(
 }
 
 /** Reads the prompt but for its last token, in batches; answers with the tokens that were there already. */
-async function readPrompt(held: HeldContext, prompt: readonly Token[], signal: AbortSignal): Promise<number> {
+async function readPrompt(
+  held: HeldContext,
+  prompt: readonly Token[],
+  step: Step,
+  signal: AbortSignal,
+): Promise<number> {
   const { sequence } = held;
   const wanted = prompt.slice(0, -1);
   await sequence.adaptStateToTokens(wanted, false);
   const cached = sequence.nextTokenIndex;
   for (let at = cached; at < wanted.length && !signal.aborted; at += held.shape.batchTokens) {
+    step.again();
     await sequence.evaluateWithoutGeneratingNewTokens(wanted.slice(at, at + held.shape.batchTokens));
   }
   return cached;

@@ -2,6 +2,7 @@ import type { Token } from 'node-llama-cpp';
 import { fail, ok, type Result } from '../../../../shared/errors.ts';
 import type { Decoded, DecodeRequest, GeneratedPiece } from '../engine-host.ts';
 import type { HeldContext } from './contexts.ts';
+import type { Steps } from './steps.ts';
 import { TextPieces } from './text-pieces.ts';
 
 /** Tokens before the new ones that a tokenizer looks at to put the space between words. */
@@ -15,6 +16,7 @@ export async function decode(
   held: HeldContext,
   request: DecodeRequest,
   tell: (piece: GeneratedPiece) => void,
+  steps: Steps,
   signal: AbortSignal,
 ): Promise<Result<Decoded>> {
   const { sequence, model, shape } = held;
@@ -67,47 +69,58 @@ export async function decode(
   };
 
   const cancelled = (): boolean => signal.aborted;
-  while (readTokens - read > shape.batchTokens || (maxTokens === 0 && read < readTokens)) {
-    if (cancelled()) return end('cancelled');
-    const chunk = prompt.slice(read, Math.min(readTokens, read + shape.batchTokens));
-    await sequence.evaluateWithoutGeneratingNewTokens(chunk as Token[]);
-    read += chunk.length;
-    held.pendingToken = null;
-  }
-  if (maxTokens === 0) {
-    held.pendingToken = prompt.at(-1) ?? null;
-    read = prompt.length;
-    promptEndAtMs = performance.now();
-    return end('limit');
-  }
-  if (cancelled()) return end('cancelled');
-
-  const last = prompt.slice(read);
-  const stream = sequence.evaluate(last as Token[], {
-    temperature,
-    ...(seed === undefined ? {} : { seed }),
-    yieldEogToken: true,
-  });
+  const step = steps.begin();
   try {
-    while (true) {
-      const next = await stream.next();
-      if (next.done === true) return fail('internal', 'The model gave no token.');
-      if (promptEndAtMs === null) {
-        promptEndAtMs = performance.now();
-        read = prompt.length;
-      }
-      const token = Number(next.value);
-      held.pendingToken = token;
-      if (model.model.isEogToken(next.value)) return end('eos');
-      tokens.push(token);
-      const piece = pieces.take(token);
-      text += piece;
-      tell({ token, text: piece });
-      if (tokens.length >= maxTokens) return end('limit');
-      if (cancelled()) return end('cancelled');
-      if (sequence.nextTokenIndex + 1 > roomTokens) return end('context_full');
-    }
+    return await readAndGenerate();
   } finally {
-    await stream.return();
+    step.end();
+  }
+
+  async function readAndGenerate(): Promise<Result<Decoded>> {
+    while (readTokens - read > shape.batchTokens || (maxTokens === 0 && read < readTokens)) {
+      if (cancelled()) return end('cancelled');
+      step.again();
+      const chunk = prompt.slice(read, Math.min(readTokens, read + shape.batchTokens));
+      await sequence.evaluateWithoutGeneratingNewTokens(chunk as Token[]);
+      read += chunk.length;
+      held.pendingToken = null;
+    }
+    if (maxTokens === 0) {
+      held.pendingToken = prompt.at(-1) ?? null;
+      read = prompt.length;
+      promptEndAtMs = performance.now();
+      return end('limit');
+    }
+    if (cancelled()) return end('cancelled');
+
+    const last = prompt.slice(read);
+    const stream = sequence.evaluate(last as Token[], {
+      temperature,
+      ...(seed === undefined ? {} : { seed }),
+      yieldEogToken: true,
+    });
+    try {
+      while (true) {
+        step.again();
+        const next = await stream.next();
+        if (next.done === true) return fail('internal', 'The model gave no token.');
+        if (promptEndAtMs === null) {
+          promptEndAtMs = performance.now();
+          read = prompt.length;
+        }
+        const token = Number(next.value);
+        held.pendingToken = token;
+        if (model.model.isEogToken(next.value)) return end('eos');
+        tokens.push(token);
+        const piece = pieces.take(token);
+        text += piece;
+        tell({ token, text: piece });
+        if (tokens.length >= maxTokens) return end('limit');
+        if (cancelled()) return end('cancelled');
+        if (sequence.nextTokenIndex + 1 > roomTokens) return end('context_full');
+      }
+    } finally {
+      await stream.return();
+    }
   }
 }

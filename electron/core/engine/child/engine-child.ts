@@ -77,7 +77,7 @@ process.on('message', (message: ToEngine) => {
       running.get(message.id)?.abort();
       break;
     case 'ping':
-      say({ type: 'pong' });
+      say({ type: 'pong', stepMs: engine?.longestStepMs() ?? 0 });
       break;
     case 'stop':
       void stop();

@@ -9,11 +9,14 @@ import { LlamaLog } from './llama-log.ts';
 import { ModelStore } from './models.ts';
 import { readAhead } from './read-ahead.ts';
 import { restoreState, saveState } from './states.ts';
+import { Steps } from './steps.ts';
 
 /** node-llama-cpp, opened once in this process, and the calls it answers. */
 export interface Engine {
   readonly facts: EngineFacts;
   readonly handlers: EngineHandlers;
+  /** Of native work that runs now. */
+  longestStepMs(): number;
   close(): Promise<void>;
 }
 
@@ -71,6 +74,7 @@ export async function openEngine(options: EngineOptions): Promise<Result<Engine>
   };
   const models = new ModelStore(library, llama, log, facts, options.generation);
   const contexts = new ContextStore(library, llama, log, models, facts, options.generation);
+  const steps = new Steps();
   const embeddings = new EmbeddingContexts(threads);
   const handlers: EngineHandlers = {
     loadModel: ({ path, gpuLayers }, call) => models.load(path, gpuLayers, call.signal, call.tell),
@@ -95,14 +99,14 @@ export async function openEngine(options: EngineOptions): Promise<Result<Engine>
     },
     decode: (request, call) =>
       contexts.use(request.contextId, (held) =>
-        decode(held, request, call.tell, AbortSignal.any([call.signal, held.leaving.signal])),
+        decode(held, request, call.tell, steps, AbortSignal.any([call.signal, held.leaving.signal])),
       ),
     saveState: ({ contextId, path }) => contexts.use(contextId, (held) => saveState(held, path)),
     restoreState: ({ contextId, record }) =>
       contexts.use(contextId, (held) => restoreState(held, record, () => contexts.remake(held))),
     chat: (request, call) =>
       contexts.use(request.contextId, (held) =>
-        chat(library, held, request, call.tell, AbortSignal.any([call.signal, held.leaving.signal])),
+        chat(library, held, request, call.tell, steps, AbortSignal.any([call.signal, held.leaving.signal])),
       ),
     async embed(request, call) {
       const model = models.get(request.modelId);
@@ -118,5 +122,5 @@ export async function openEngine(options: EngineOptions): Promise<Result<Engine>
       });
     },
   };
-  return ok({ facts, handlers, close: () => llama.dispose() });
+  return ok({ facts, handlers, longestStepMs: () => steps.longestMs(), close: () => llama.dispose() });
 }

@@ -92,6 +92,18 @@ describe('the engine host', () => {
     expect(ended[0]).toContain('did not answer');
   });
 
+  it('kills a child whose native work does not end, though it answers', async () => {
+    await startUp();
+    const waiting = host.memory();
+    await tick(1000);
+    child(0).pong(500_000);
+    expect(child(0).killed).toBe(false);
+    child(0).pong(700_000);
+    expect(child(0).killed).toBe(true);
+    expect(await waiting).toMatchObject({ error: { code: 'engine_ended' } });
+    expect(ended[0]).toContain('has not ended for 700 s');
+  });
+
   it('starts no more children while two that were killed do not go', async () => {
     for (const at of [0, 1]) {
       await startUp();

@@ -16,7 +16,7 @@ export interface FakeChild {
   unavailable(message: string): void;
   answer(id: number, result: Result<unknown>): void;
   tell(id: number, told: unknown): void;
-  pong(): void;
+  pong(stepMs?: number): void;
   end(end?: Partial<ProcessEnd>): void;
   calls(): CallMessage[];
 }
@@ -41,7 +41,7 @@ export function fakeProcesses(): { readonly start: StartEngineProcess; readonly 
         events.onMessage({ type: 'unavailable', error: { code: 'engine_unavailable', message } }),
       answer: (id, result) => events.onMessage({ type: 'answer', id, result }),
       tell: (id, told) => events.onMessage({ type: 'tell', id, told }),
-      pong: () => events.onMessage({ type: 'pong' }),
+      pong: (stepMs = 0) => events.onMessage({ type: 'pong', stepMs }),
       end: (end = {}) => events.onExit({ code: null, signal: 'SIGSEGV', lastWords: '', ...end }),
       calls: () => heard.filter((message) => message.type === 'call'),
     });
