@@ -98,7 +98,30 @@ it('goes on with the same conversation after its engine was killed in the middle
   expect((await landlord.ask('STATUS'))[1]).toMatch(/agents=3 live_contexts=1$/);
 });
 
-it('takes idle contexts for the floor before anything else, and gives all back in the end', async () => {
+it('moves idle contexts out when others bring free memory under the floor, and says why', async () => {
+  await using landlord = await startAgents({ totalBytes: 1_000_000_000, floor: '300MB' });
+  await registered(landlord);
+  const before = await landlord.decode('smol', 4, 'x');
+  expect(before.text).not.toBe('');
+  await landlord.uses(800_000_000);
+  await until(() => landlord.agent('smol').kv === 'host', 20_000, 'its context to leave');
+  const events = await landlord.runtime.events({ kinds: ['evicted'] });
+  const reasons = events.ok ? events.value.map(({ reason }) => reason) : [];
+  expect(reasons[0]).toMatch(/^The context of smol left the device .*free memory is under the floor/);
+  // As long as that lasts, its next request is refused in numbers; then it goes on.
+  const [denied] = await landlord.ask('DECODE smol 4 x');
+  expect(denied).toMatch(/^ERR VRAM_LEDGER_DENY code=FLOOR .* free_bytes=\d+ floor_bytes=300000000$/);
+  await landlord.uses(1_000_000);
+  await until(
+    () => (landlord.runtime.state().devices[0]?.freeBytes ?? 0) > 900_000_000,
+    20_000,
+    'the memory to be free',
+  );
+  const { fields } = await landlord.decode('smol', 4, 'x');
+  expect(fields).toMatchObject({ kv_swap_restored: 'true' });
+});
+
+it('gives everything back when agents are unregistered', async () => {
   const totalBytes = 1_000_000_000;
   await using landlord = await startAgents({ totalBytes });
   await registered(landlord);

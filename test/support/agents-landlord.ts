@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Runtime, startRuntime } from '../../electron/core/runtime.ts';
@@ -15,6 +15,8 @@ export interface AgentsLandlord extends AsyncDisposable {
   /** What the model said, with the answer's other fields. */
   decode(agent: string, count: number, prompt: string): Promise<DecodeFields>;
   agent(name: string): AgentState;
+  /** What others use of the card. */
+  uses(bytes: number): Promise<void>;
   /** Stops the runtime and starts another over the same folders. */
   restart(): Promise<void>;
 }
@@ -27,6 +29,8 @@ export interface DecodeFields {
 export interface AgentsOptions {
   readonly totalBytes: number;
   readonly usedBytes?: number;
+  /** As the config writes it; default 2MB. */
+  readonly floor?: string;
   readonly config?: string;
   readonly gpu?: 'cpu' | 'vulkan';
 }
@@ -36,11 +40,18 @@ export async function startAgents(options: AgentsOptions): Promise<AgentsLandlor
   const folder = await mkdtemp(join(tmpdir(), 'landlord-agents-'));
   const card = join(folder, 'card.json');
   const { totalBytes, usedBytes = 1_000_000 } = options;
-  await writeFile(card, JSON.stringify({ name: 'card', totalBytes, usedBytes, gttUsedBytes: 0 }));
+  const uses = async (bytes: number): Promise<void> => {
+    await writeFile(
+      `${card}.new`,
+      JSON.stringify({ name: 'card', totalBytes, usedBytes: bytes, gttUsedBytes: 0 }),
+    );
+    await rename(`${card}.new`, card);
+  };
+  await uses(usedBytes);
   const configPath = join(folder, 'config.yaml');
   await writeFile(
     configPath,
-    `floor: 2MB\ndevices:\n  - { kind: simulated, path: ${JSON.stringify(card)} }\nbackends: []\n${options.config ?? ''}`,
+    `floor: ${options.floor ?? '2MB'}\ndevices:\n  - { kind: simulated, path: ${JSON.stringify(card)} }\nbackends: []\n${options.config ?? ''}`,
   );
   const start = async (): Promise<Runtime> =>
     must(
@@ -80,6 +91,7 @@ export async function startAgents(options: AgentsOptions): Promise<AgentsLandlor
       return runtime;
     },
     socketPath,
+    uses,
     ask,
     async decode(agent, count, prompt) {
       return decodeFields(await ask(`DECODE ${agent} ${count} ${prompt}`));

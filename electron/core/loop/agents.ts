@@ -33,6 +33,8 @@ export interface AgentParts {
   readonly hurry: () => void;
 }
 
+/** A card has room to compute for several; the CPU's threads are all one decode's. */
+const TURNS_ON_GPU = 4;
 const READING_LIMIT_MS = 3_000;
 /** Contexts move out a little before models have to: they are back in milliseconds. */
 const BEFORE_MODELS_MS = 1_000;
@@ -53,7 +55,13 @@ export async function agentDesk(parts: AgentParts): Promise<EngineDesk> {
     fileBudgetBytes: MOST_FILE_BYTES,
     roomBytes: (place) => roomBytes(place, hostDir, parts.stateDir),
   });
-  const desk = new EngineDesk({ world: deskWorld(parts), files, store: parts.store });
+  const gpu = (): boolean => (parts.host.facts()?.gpu ?? 'cpu') !== 'cpu';
+  const desk = new EngineDesk({
+    world: deskWorld(parts),
+    files,
+    store: parts.store,
+    limits: { atOnce: () => (gpu() ? TURNS_ON_GPU : 1) },
+  });
   await desk.open();
   return desk;
 }

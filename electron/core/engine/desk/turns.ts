@@ -14,7 +14,7 @@ export interface TurnLimits {
   /** Read of a prompt in one turn while others wait: a multiple of every batch size. */
   readonly promptTokens: number;
   /** Turns under way at once, where the ledger has room for their contexts. */
-  readonly atOnce: number;
+  readonly atOnce: () => number;
 }
 
 export interface TurnsOptions {
@@ -103,7 +103,7 @@ export class Turns {
   }
 
   #pump(): void {
-    while (this.#running < this.#options.limits.atOnce) {
+    while (this.#running < this.#options.limits.atOnce()) {
       const [next] = this.#waiting();
       if (next === undefined) return;
       this.#running += 1;

@@ -54,7 +54,7 @@ describe('200 random schedules of three agents', () => {
           capBytes: plan.capMb * MB,
           hostBudgetBytes: plan.hostBudgetBytes,
           fileBudgetBytes: plan.fileBudgetBytes,
-          limits: { tokens: 6, atOnce: plan.atOnce },
+          limits: { tokens: 6, atOnce: () => plan.atOnce },
         });
         const names: string[] = [];
         for (const name of NAMES)
