@@ -11,6 +11,7 @@ import { ensureChromium } from './setup/chromium.mjs';
 import { linkCommand } from './setup/command.mjs';
 import { ensureCompiled } from './setup/compiled.mjs';
 import { ensureLlamaServer } from './setup/llama-server.mjs';
+import { ensureNetcat } from './setup/netcat.mjs';
 import { checkVersions, ensurePackages, verifyPackages } from './setup/packages.mjs';
 import { ensurePage } from './setup/page.mjs';
 import { SetupError, Steps } from './setup/steps.mjs';
@@ -32,6 +33,7 @@ async function main(mode) {
   await ensureCompiled(root, steps);
   if (mode === 'test') {
     await ensureChromium(steps);
+    await ensureNetcat(steps);
     await ensureLlamaServer(root, steps);
     await ensureSoftwareVulkan(steps);
   }
