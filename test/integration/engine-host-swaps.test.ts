@@ -52,58 +52,62 @@ describe('three agents that swap', () => {
     for (const tokens of references) expect(new Set(tokens).size).toBeGreaterThan(tokens.length / 3);
   });
 
-  it(`say token for token what they say undisturbed, over ${SCHEDULES} random schedules of swaps, spills and restarts`, async () => {
-    const seen = { inPlace: 0, anew: 0, disk: 0, restarts: 0 };
-    for (let schedule = 0; schedule < SCHEDULES; schedule += 1) {
-      const pick = seeded(1000 + schedule);
-      const scripts = [pick(SCRIPTS), pick(SCRIPTS), pick(SCRIPTS)];
-      const agents = scripts.map((script, at) => new TestAgent(engine, modelOf(script), `agent-${at}`));
-      const left = scripts.map((script) => [...scriptOf(script)]);
-      const restartAt = schedule % RESTART_EVERY === 0 ? 2 + pick(6) : -1;
-      for (let step = 0; left.some((turns) => turns.length > 0); step += 1) {
-        if (step === restartAt) {
-          for (const agent of agents) await agent.save(pick(2) === 0 ? 'memory' : 'disk');
-          const pid = engine.host.facts()?.pid;
-          if (pid === undefined) throw new Error('no engine runs');
-          if (pick(2) === 0) await engine.host.stop();
-          else {
-            const ended = engine.ended.length;
-            process.kill(pid, 'SIGKILL');
-            while (engine.ended.length === ended) await new Promise((resolve) => setTimeout(resolve, 5));
+  it(
+    `say token for token what they say undisturbed, over ${SCHEDULES} random schedules of swaps, spills and restarts`,
+    async () => {
+      const seen = { inPlace: 0, anew: 0, disk: 0, restarts: 0 };
+      for (let schedule = 0; schedule < SCHEDULES; schedule += 1) {
+        const pick = seeded(1000 + schedule);
+        const scripts = [pick(SCRIPTS), pick(SCRIPTS), pick(SCRIPTS)];
+        const agents = scripts.map((script, at) => new TestAgent(engine, modelOf(script), `agent-${at}`));
+        const left = scripts.map((script) => [...scriptOf(script)]);
+        const restartAt = schedule % RESTART_EVERY === 0 ? 2 + pick(6) : -1;
+        for (let step = 0; left.some((turns) => turns.length > 0); step += 1) {
+          if (step === restartAt) {
+            for (const agent of agents) await agent.save(pick(2) === 0 ? 'memory' : 'disk');
+            const pid = engine.host.facts()?.pid;
+            if (pid === undefined) throw new Error('no engine runs');
+            if (pick(2) === 0) await engine.host.stop();
+            else {
+              const ended = engine.ended.length;
+              process.kill(pid, 'SIGKILL');
+              while (engine.ended.length === ended) await new Promise((resolve) => setTimeout(resolve, 5));
+            }
+            await load();
+            for (const [at, agent] of agents.entries()) agent.restarted(modelOf(scripts[at] ?? 0));
+            seen.restarts += 1;
           }
-          await load();
-          for (const [at, agent] of agents.entries()) agent.restarted(modelOf(scripts[at] ?? 0));
-          seen.restarts += 1;
-        }
-        const waiting = left.flatMap((turns, at) => (turns.length > 0 ? [at] : []));
-        const at = waiting[pick(waiting.length)] ?? 0;
-        const agent = agents[at];
-        const turn = left[at]?.shift();
-        if (agent === undefined || turn === undefined) throw new Error('no turn is left');
-        const where = pick(2) === 0 ? 'memory' : 'disk';
-        if (where === 'disk') seen.disk += 1;
-        if (agent.context === null) {
-          const other = agents.find((one) => one.context !== null && one.model === agent.model);
-          if (other !== undefined && pick(2) === 0) {
-            seen.inPlace += 1;
-            await agent.bring(await other.leave(where));
-          } else {
-            seen.anew += 1;
-            if (pick(2) === 0) await agents[pick(3)]?.goOut(where);
+          const waiting = left.flatMap((turns, at) => (turns.length > 0 ? [at] : []));
+          const at = waiting[pick(waiting.length)] ?? 0;
+          const agent = agents[at];
+          const turn = left[at]?.shift();
+          if (agent === undefined || turn === undefined) throw new Error('no turn is left');
+          const where = pick(2) === 0 ? 'memory' : 'disk';
+          if (where === 'disk') seen.disk += 1;
+          if (agent.context === null) {
+            const other = agents.find((one) => one.context !== null && one.model === agent.model);
+            if (other !== undefined && pick(2) === 0) {
+              seen.inPlace += 1;
+              await agent.bring(await other.leave(where));
+            } else {
+              seen.anew += 1;
+              if (pick(2) === 0) await agents[pick(3)]?.goOut(where);
+            }
           }
+          await agent.take(turn);
         }
-        await agent.take(turn);
+        const said = agents.map((agent) => agent.said);
+        expect(said, `schedule ${schedule}`).toEqual(scripts.map((script) => references[script]));
+        for (const agent of agents) {
+          if (agent.context !== null) await engine.host.disposeContext(agent.context.contextId);
+        }
       }
-      const said = agents.map((agent) => agent.said);
-      expect(said, `schedule ${schedule}`).toEqual(scripts.map((script) => references[script]));
-      for (const agent of agents) {
-        if (agent.context !== null) await engine.host.disposeContext(agent.context.contextId);
-      }
-    }
-    // Each way of going and coming back was taken.
-    expect(seen.restarts).toBe(Math.ceil(SCHEDULES / RESTART_EVERY));
-    expect(Math.min(seen.inPlace, seen.anew, seen.disk)).toBeGreaterThan(SCHEDULES / 2);
-  }, 600_000);
+      // Each way of going and coming back was taken.
+      expect(seen.restarts).toBe(Math.ceil(SCHEDULES / RESTART_EVERY));
+      expect(Math.min(seen.inPlace, seen.anew, seen.disk)).toBeGreaterThan(SCHEDULES / 2);
+    },
+    SCHEDULES * 15_000,
+  );
 
   it('leave one file an agent behind, and no half-written one', async () => {
     for (const folder of [engine.memoryFolder, engine.diskFolder]) {

@@ -27,7 +27,7 @@ const tool = z.looseObject({
   function: z.looseObject({
     name: z.string(),
     description: z.string().nullish(),
-    parameters: z.unknown(),
+    parameters: z.unknown().optional(),
   }),
 });
 const body = z.looseObject({
@@ -46,8 +46,11 @@ const body = z.looseObject({
   response_format: z
     .union([
       z.looseObject({ type: z.literal('text') }),
-      z.looseObject({ type: z.literal('json_object'), schema: z.unknown() }),
-      z.looseObject({ type: z.literal('json_schema'), json_schema: z.looseObject({ schema: z.unknown() }) }),
+      z.looseObject({ type: z.literal('json_object'), schema: z.unknown().optional() }),
+      z.looseObject({
+        type: z.literal('json_schema'),
+        json_schema: z.looseObject({ schema: z.unknown().optional() }),
+      }),
     ])
     .nullish(),
   max_tokens: z.int().positive().nullish(),
