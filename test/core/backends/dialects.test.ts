@@ -9,7 +9,7 @@ import { loopbackPort } from '../../../electron/core/backends/told-model.ts';
 import { commandFlags } from '../../../electron/core/ledger/footprint/command-flags.ts';
 import type { ProcessFacts } from '../../../electron/core/process/identity.ts';
 import { until } from '../../support/router.ts';
-import { family } from './contract.ts';
+import { family } from './family.ts';
 import { BLOB } from './servers/scripts.ts';
 import type { Reply, StagedModel } from './servers/server.ts';
 import { SUBJECTS, type Subject, type Watched, watch } from './subjects.ts';
@@ -294,6 +294,7 @@ async function instead(
 ): Promise<Watched> {
   const one = subject(title);
   return await watch(one, {
+    timings: { acceptMs: 10_000 },
     before: (server) => {
       server.instead = ({ method, path }) => {
         asked.push(`${method} ${path}`);

@@ -1,6 +1,6 @@
 import type { ObservedModel } from '../../../electron/core/backends/backend.ts';
 import { until } from '../../support/router.ts';
-import { family } from './contract.ts';
+import { family } from './family.ts';
 import { BLOB } from './servers/scripts.ts';
 import type { StagedModel } from './servers/server.ts';
 import { type Subject, watch } from './subjects.ts';

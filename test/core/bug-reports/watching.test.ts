@@ -113,6 +113,7 @@ it('07 stopping-for-16-minutes: a model that a request holds past its unload is 
 it('11 swap-timeout-5s: a load that failed is no end: the reason is said, and the next wish loads it', async () => {
   await using it = await watch(subject('llama-swap'), {
     before: (server) => server.put({ name: 'slow', state: 'unloaded' }),
+    timings: { acceptMs: 500 },
   });
   await until(() => model(it, 'slow')?.status === 'unloaded', 10_000, 'it');
   const signal = new AbortController().signal;
