@@ -152,6 +152,7 @@ describe('Ollama', () => {
     const asked: unknown[] = [];
     await using it = await watch(subject('Ollama'), {
       before: (server) => server.put({ name: 'bge', state: 'loaded' }),
+      timings: { acceptMs: 10_000 },
     });
     await seen('it', () => only(it)?.status === 'loaded');
     it.server.instead = (one) => {
