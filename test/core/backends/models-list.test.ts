@@ -24,6 +24,26 @@ const ARGS = [
 ];
 
 describe("a router's models list", () => {
+  it('reads the preset of a model that has no command line yet', () => {
+    const preset = '[qwen]\nmodel = /m/q.gguf\nctx-size = 16384\nLLAMA_ARG_CACHE_TYPE_K = q8_0\n';
+    const models = parse({
+      data: [
+        { id: 'a', status: { value: 'unloaded', args: [], preset } },
+        { id: 'b', status: { value: 'unloaded', args: ARGS, preset } },
+        { id: 'c', status: { value: 'unloaded' } },
+      ],
+    });
+    expect(models.map(({ args, modelPath, contextTokens }) => [args, modelPath, contextTokens])).toEqual([
+      [
+        ['llama-server', '--model', '/m/q.gguf', '--ctx-size', '16384', '--cache-type-k', 'q8_0'],
+        '/m/q.gguf',
+        16_384,
+      ],
+      [ARGS, '/m/q.gguf', 4096],
+      [null, null, null],
+    ]);
+  });
+
   it('gives name, aliases, port, path, context and stop time-out', () => {
     const [model] = parse({
       data: [

@@ -119,6 +119,13 @@ describe('a /proc of plain files', () => {
     ]);
   });
 
+  it('tells what of its environment changes a model’s size, and nothing else of it', () => {
+    put('101/environ', 'LLAMA_API_KEY=secret\0LLAMA_ARG_CTX_SIZE=8192\0HOME=/root\0');
+    expect(procfs(root, 4096).facts([101])[0]?.variables).toEqual([['LLAMA_ARG_CTX_SIZE', '8192']]);
+    put('101/environ', 'LLAMA_API_KEY=secret\0');
+    expect(procfs(root, 4096).facts([101])[0]).not.toHaveProperty('variables');
+  });
+
   it('what can’t be read is unknown, not empty', () => {
     expect(procfs(root, 4096).facts([102])).toMatchObject([
       { uid: null, listeningPorts: null, routerPort: null },

@@ -6,6 +6,7 @@ import {
   proveServer,
   routerProcess,
 } from '../../../electron/core/process/proof.ts';
+import { differenceFrom } from '../../../electron/core/process/same-process.ts';
 
 const QUERY: ServerQuery = { port: 41_001, alias: 'qwen', routerPort: 8080 };
 
@@ -53,6 +54,13 @@ describe('rule 10: a process is ours to signal only when all of its marks agree'
         parentStartTimeTicks: 5_000,
       },
     });
+  });
+
+  it('keeps what of its environment changes a model’s size, which is no mark of it', () => {
+    const variables = [['LLAMA_ARG_CTX_SIZE', '8192']] as const;
+    const proof = proveServer([facts({ variables })], QUERY, ROUTER);
+    expect(proof).toMatchObject({ proven: true, identity: { variables } });
+    expect(proof.proven && differenceFrom(proof.identity, facts())).toBeNull();
   });
 
   it('is not proven when several processes match', () => {
