@@ -222,7 +222,10 @@ function modelOf(tenant: TenantState, models: readonly ModelState[]): ModelState
 function holdersText(tenant: TenantState): string | null {
   const parts = [...(tenant.parts ?? [])].sort((a, b) => b.bytes - a.bytes);
   if (parts.length === 0) return null;
-  const named = parts.slice(0, 2).map((part) => `${part.name} ${bytesText(part.bytes).replace(' GB', '')}`);
+  const largest = parts.slice(0, 2);
+  // One unit for both needs no repeating.
+  const plain = largest.every((part) => bytesText(part.bytes).endsWith(' GB')) ? ' GB' : '';
+  const named = largest.map((part) => `${part.name} ${bytesText(part.bytes).replace(plain, '')}`);
   const rest = parts.length - named.length;
   return [...named, ...(rest > 0 ? [words.more(rest)] : [])].join(', ');
 }

@@ -155,7 +155,9 @@ function sizeText(measured: string, predictedBytes: number | null): string {
 function evictedOf({ lastEviction }: ModelState): ModelRow['evicted'] {
   if (lastEviction === null) return null;
   const { at, reason, freedBytes } = lastEviction;
-  return { at, reason: freedBytes === null ? reason : reason + words.evictedGave(bytesText(freedBytes)) };
+  // The event says it as it is done; here the name and the deed stand there already.
+  const why = reason.replace(/^Unloading [^:]+: (.)/, (_whole, first: string) => first.toUpperCase());
+  return { at, reason: freedBytes === null ? why : why + words.evictedGave(bytesText(freedBytes)) };
 }
 
 function factsOf(model: ModelState): readonly string[] {

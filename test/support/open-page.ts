@@ -1,7 +1,7 @@
 /** The built page in real Chromium over a scenario; whatever it complains about is kept. */
 import type { Browser, Page } from 'playwright-core';
 import { type PageServer, startPageServer } from './page-server.ts';
-import { loadState } from './states.ts';
+import { loadState, type Scenario } from './states.ts';
 
 export interface OpenPage {
   readonly page: Page;
@@ -15,13 +15,15 @@ export interface PageView {
   readonly hash?: string;
   readonly width?: number;
   readonly height?: number;
+  /** In place of the named state. */
+  readonly scenario?: Scenario;
   readonly colorScheme?: 'light' | 'dark';
   /** Answers to questions by path, such as `history`. */
   readonly answers?: Readonly<Record<string, object>>;
 }
 
 export async function openPage(browser: Browser, name: string, view: PageView = {}): Promise<OpenPage> {
-  const server = await startPageServer(loadState(name, Date.now()));
+  const server = await startPageServer(view.scenario ?? loadState(name, Date.now()));
   for (const [path, body] of Object.entries(view.answers ?? {}))
     server.answer(`/api/${path}`, { status: 200, body });
   const context = await browser.newContext({

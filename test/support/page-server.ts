@@ -100,8 +100,10 @@ export async function startPageServer(first: Scenario): Promise<PageServer> {
     } else if (request.method === 'POST') {
       void record(request, path).then(({ status, body }) => sendJson(response, status, body));
     } else if (path === '/api/stream') openStream(response);
-    else if (path === '/api/events') sendJson(response, 200, scenario.events);
-    else if (path === '/api/state') sendJson(response, 200, scenario.state);
+    else if (path === '/api/events') {
+      const limit = Number(new URL(request.url ?? '/', 'http://localhost').searchParams.get('limit') ?? 200);
+      sendJson(response, 200, scenario.events.slice(-limit));
+    } else if (path === '/api/state') sendJson(response, 200, scenario.state);
     else void servePage(response, path);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
