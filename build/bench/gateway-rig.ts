@@ -15,6 +15,8 @@ export const SLOTS = 8;
 export interface Way {
   readonly name: string;
   readonly origin: string;
+  /** Its one process, whose running time can be told; null: none of its own, or several. */
+  readonly pid: number | null;
 }
 
 export interface GatewayRig extends AsyncDisposable {
@@ -23,6 +25,9 @@ export interface GatewayRig extends AsyncDisposable {
   /** Resident bytes of the process that serves the gateway. */
   gatewayBytes(): number;
 }
+
+/** As `landlord` starts its runtime; the plain proxy has the same. */
+const YOUNG_GENERATION = '--max-semi-space-size=1';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -58,7 +63,7 @@ export async function startRig(): Promise<GatewayRig> {
     writeFileSync(presets, `version = 1\n\n[${MODEL}]\n${keys.join('\n')}\n`);
     const server = await ensureLlamaServer();
     const routerPort = await freePort();
-    run(
+    const routerProcess = run(
       server.command,
       ['--host', '127.0.0.1', '--port', String(routerPort), '--models-preset', presets, '--no-ui'],
       { ...server.env, LLAMA_ARG_THREADS: '1' },
@@ -76,6 +81,8 @@ export async function startRig(): Promise<GatewayRig> {
     const landlord = run(
       process.execPath,
       [
+        YOUNG_GENERATION,
+        '--disable-warning=ExperimentalWarning',
         join(ROOT, 'electron/cli.ts'),
         'serve',
         '--config',
@@ -85,28 +92,34 @@ export async function startRig(): Promise<GatewayRig> {
         '--port',
         String(gatewayPort),
       ],
-      {
-        VRAM_LANDLORD_GATE_DIR: join(folder, 'gates'),
-        NODE_OPTIONS: '--disable-warning=ExperimentalWarning',
-      },
+      { VRAM_LANDLORD_GATE_DIR: join(folder, 'gates') },
     );
     const gateway = `http://127.0.0.1:${gatewayPort}`;
     await listsModel(`${gateway}/v1/models`);
 
-    const plainPort = await freePortOf(
-      run(process.execPath, [join(ROOT, 'build/bench/plain-proxy.ts'), direct]),
-    );
+    const plain = run(process.execPath, [
+      YOUNG_GENERATION,
+      '--disable-warning=ExperimentalWarning',
+      join(ROOT, 'build/bench/plain-proxy.ts'),
+      direct,
+    ]);
+    const plainPort = await freePortOf(plain);
     const ways: Way[] = [
-      { name: 'direct', origin: direct },
-      { name: 'llama.cpp router', origin: router },
-      { name: 'plain undici proxy', origin: `http://127.0.0.1:${plainPort}` },
-      { name: 'gateway, lane and admission on', origin: gateway },
+      { name: 'direct', origin: direct, pid: null },
+      { name: 'llama.cpp router', origin: router, pid: routerProcess.pid ?? null },
+      { name: 'plain undici proxy', origin: `http://127.0.0.1:${plainPort}`, pid: plain.pid ?? null },
+      { name: 'gateway, lane and admission on', origin: gateway, pid: landlord.pid ?? null },
     ];
     const notes: string[] = [];
     const nginx = nginxProgram();
     if (nginx === null)
-      notes.push('nginx is not installed here, so it was not measured (Debian: nginx-light).');
-    else ways.splice(3, 0, { name: 'nginx', origin: await startNginx(run, nginx, folder, direct) });
+      notes.push(
+        'nginx is not installed here, so it was not measured: `apt-get install -y nginx-light` as root gets it.',
+      );
+    else {
+      const served = await startNginx(run, nginx, folder, direct);
+      ways.splice(2, 0, { name: 'nginx', origin: served, pid: null });
+    }
     return {
       ways,
       notes,

@@ -10,6 +10,8 @@ export interface BenchReport {
   readonly sides: readonly BenchFigures[];
   /** What could not be measured here, and aims with whether they are met. */
   readonly notes: readonly string[];
+  /** All that was measured, for `--json`. */
+  readonly details?: unknown;
   /** True: something that must hold did not, and the notes say what. */
   readonly failed?: boolean;
 }
