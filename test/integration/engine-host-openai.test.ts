@@ -175,6 +175,17 @@ describe('the engine behind the gateway', () => {
     expect(made.usage.prompt_tokens).toBeGreaterThan(0);
   });
 
+  it('is asked by nobody but the gateway, so that nobody goes past admission', async () => {
+    const url = landlord.runtime.state().backends?.find((backend) => backend.name === 'embedded')?.url;
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/embedded$/);
+    const refused = await fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: 'Bearer guessed' },
+      body: JSON.stringify({ ...ask, messages: hello }),
+    });
+    expect(refused.status).toBe(401);
+  });
+
   it('says when messages are too long, in the words that clients look for', async () => {
     const long = [{ role: 'user' as const, content: 'word '.repeat(5000) }];
     const refused = client.chat.completions.create({ ...ask, messages: long });
