@@ -53,6 +53,7 @@ startShell({
           createNotification: (options) => new Notification(options),
           menu: Menu,
           clipboard,
+          openExternal: (address) => shell.openExternal(address),
           dialog,
           powerMonitor,
           powerSaveBlocker,

@@ -2,7 +2,8 @@
 import { assertNever } from './errors.ts';
 import type { LandlordEvent } from './events.ts';
 import type { Notice } from './notices.ts';
-import { plainBytes, shortModel } from './tray-lines.ts';
+import { shortModel } from './tray-agents.ts';
+import { plainBytes } from './tray-lines.ts';
 
 /** Notices of one topic are gathered into one. */
 export type NoticeTopic =
@@ -123,6 +124,7 @@ function evictionWords(events: readonly LandlordEvent[], last: LandlordEvent): O
   }
   if (left.length === 0) return { title: evictionTitle(last), body: last.reason, urgency };
   const names = [...new Set(left.map(nameOf))];
+  const contexts = [...new Set(left.filter(isContext).map(nameOf))].length;
   const freed = left.reduce<number | null>((sum, event) => {
     const { freedBytes } = event.numbers;
     return sum === null || freedBytes == null ? null : sum + freedBytes;
@@ -130,12 +132,26 @@ function evictionWords(events: readonly LandlordEvent[], last: LandlordEvent): O
   const back = freed === null ? '' : ` ${plainBytes(freed)} came back.`;
   const others = events.length - left.length;
   const more = others === 0 ? '' : ` ${others} more in the log.`;
-  const title = names.length === 1 ? `${names[0]} was unloaded` : `${names.length} models were unloaded`;
+  const [one] = left;
+  const title =
+    names.length === 1 && one !== undefined
+      ? evictionTitle(one)
+      : `${[counted(names.length - contexts, 'model'), counted(contexts, 'context')].filter((part) => part !== '').join(' and ')} were unloaded`;
   return { title, body: `${names.join(', ')}.${back} Last: ${last.reason}${more}`, urgency };
+}
+
+function counted(count: number, what: string): string {
+  return count === 0 ? '' : `${count} ${what}${count === 1 ? '' : 's'}`;
+}
+
+/** An agent's context moved out: its model stays, and nothing of it is lost. */
+function isContext(event: LandlordEvent): boolean {
+  return event.kind === 'evicted' && event.session !== undefined;
 }
 
 function evictionTitle(event: LandlordEvent): string {
   const name = nameOf(event);
+  if (isContext(event)) return `${name} was moved out`;
   switch (event.kind) {
     case 'killed':
       return `${name} was ended`;
@@ -161,5 +177,7 @@ function modelWords(events: readonly LandlordEvent[], last: LandlordEvent): Omit
 }
 
 function nameOf(event: LandlordEvent): string {
-  return event.model === undefined ? 'A model' : shortModel(event.model);
+  if (isContext(event)) return `The context of ${event.session}`;
+  if (event.model !== undefined) return shortModel(event.model);
+  return event.backend === 'embedded' ? 'The embedded engine' : 'A model';
 }

@@ -38,8 +38,7 @@ export type TrayAction =
   | { readonly type: 'sleep'; readonly until: 'woken' | 'hour' | 'tomorrow' }
   | { readonly type: 'set'; readonly change: Partial<AppSettings> }
   | { readonly type: 'startAtLogin'; readonly on: boolean }
-  | { readonly type: 'host' }
-  | { readonly type: 'quit' };
+  | { readonly type: 'browse' | 'host' | 'quit' };
 
 export type MenuEntry =
   | { readonly kind: 'line'; readonly id: string }
@@ -73,7 +72,10 @@ export function submenu(id: string, label: string, entries: readonly MenuEntry[]
 
 /** What can be done, without the words and figures: a change of it is a change of the menu's shape. */
 export function shapeOf(entries: readonly MenuEntry[]): string {
-  return entries.map(shapeOfEntry).join(' ');
+  return entries
+    .map(shapeOfEntry)
+    .filter((shape) => shape !== '')
+    .join(' ');
 }
 
 function shapeOfEntry(entry: MenuEntry): string {
@@ -82,8 +84,9 @@ function shapeOfEntry(entry: MenuEntry): string {
       return '-';
     case 'menu':
       return `${entry.id}{${shapeOf(entry.entries)}}`;
+    // A line that is only read is words, whether it is there or not.
     case 'item':
-      return `${entry.id}${entry.action === null ? '' : '!'}`;
+      return entry.action === null ? '' : entry.id;
     case 'check':
     case 'radio':
       return `${entry.id}${entry.checked ? '+' : '-'}`;

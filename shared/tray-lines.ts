@@ -5,7 +5,8 @@
  * menu rebuilds it, and a person may have it open (design §6).
  */
 import { formatBytes } from './format.ts';
-import type { DeviceState, LandlordState, LaneHolderState, ModelState } from './state.ts';
+import type { DeviceState, LandlordState, ModelState } from './state.ts';
+import { isBusy, type ModelUser, shortModel, userOf } from './tray-agents.ts';
 
 const STEP_BYTES = 500_000_000;
 /** An age in the menu moves in steps of ten seconds, from a minute on in minutes. */
@@ -13,11 +14,6 @@ const AGE_STEP_MS = 10_000;
 
 /** `exact` for the tooltip, `steps` for the menu. */
 export type Figures = 'exact' | 'steps';
-
-/** `router/qwen-27b` → `qwen-27b`. */
-export function shortModel(id: string): string {
-  return id.slice(id.indexOf('/') + 1);
-}
 
 /** `4 GB`, `6.1 GB`, `unknown`. */
 export function plainBytes(bytes: number | null): string {
@@ -78,7 +74,7 @@ export function deviceLine(device: DeviceState, named: boolean, figures: Figures
 
 /** Models that are doing something, worst news for memory first: loading, leaving, busy. */
 export function activityLines(
-  state: Pick<LandlordState, 'models' | 'lanes'>,
+  state: Pick<LandlordState, 'models' | 'lanes' | 'agents'>,
   nowMs: number,
   figures: Figures,
 ): readonly string[] {
@@ -86,14 +82,10 @@ export function activityLines(
   return state.models
     .filter((model) => model.status === 'loading' || model.status === 'stopping' || isBusy(model))
     .toSorted((a, b) => rank[a.status] - rank[b.status] || (a.id < b.id ? -1 : 1))
-    .map((model) => `${shortModel(model.id)}: ${doing(model, holderOf(model, state), nowMs, figures)}`);
+    .map((model) => `${shortModel(model.id)}: ${doing(model, userOf(model, state), nowMs, figures)}`);
 }
 
-export function isBusy(model: ModelState): boolean {
-  return model.status === 'loaded' && model.busy === true;
-}
-
-function doing(model: ModelState, holder: LaneHolderState | null, nowMs: number, figures: Figures): string {
+function doing(model: ModelState, user: ModelUser | null, nowMs: number, figures: Figures): string {
   if (model.status === 'stopping') return 'leaving';
   if (model.status === 'loading') {
     if (model.loadProgress === null) return 'loading';
@@ -102,27 +94,10 @@ function doing(model: ModelState, holder: LaneHolderState | null, nowMs: number,
     return `loading, ${Math.round(share)} %`;
   }
   const parts = ['busy'];
-  if (holder?.session != null) parts.push(holder.session);
-  const sinceMs = holder?.acquiredAt == null ? Number.NaN : Date.parse(holder.acquiredAt);
+  if (user?.name != null) parts.push(user.name);
+  const sinceMs = user?.since == null ? Number.NaN : Date.parse(user.since);
   if (!Number.isNaN(sinceMs)) parts.push(ageText(nowMs - sinceMs, figures));
   return parts.join(', ');
-}
-
-/** The turn that a busy model serves, where the lane says so: by its name, or as the only one busy there. */
-export function holderOf(
-  model: ModelState,
-  state: Pick<LandlordState, 'models' | 'lanes'>,
-): LaneHolderState | null {
-  const holders = state.lanes
-    .filter((lane) => lane.backend === model.backend)
-    .flatMap((lane) => lane.holders);
-  const named = holders.find(
-    (holder) => holder.model !== null && [model.id, shortModel(model.id)].includes(holder.model),
-  );
-  if (named !== undefined) return named;
-  const alone = state.models.filter((other) => other.backend === model.backend && isBusy(other)).length === 1;
-  const [only] = holders;
-  return alone && holders.length === 1 && only?.model === null ? only : null;
 }
 
 /** The devices a person cares about, at most four; plain system memory only where there is no other. */

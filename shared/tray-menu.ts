@@ -5,17 +5,11 @@
 import type { AppSettings } from './app-settings.ts';
 import type { LandlordEvent } from './events.ts';
 import type { LinkState } from './ipc-schema.ts';
-import type { LandlordState } from './state.ts';
+import type { BackendState, LandlordState } from './state.ts';
+import { agentLines, shortModel } from './tray-agents.ts';
 import { item, line, type MenuEntry, submenu } from './tray-entry.ts';
 import { type TrayIcon, trayIcon } from './tray-icon.ts';
-import {
-  activityLines,
-  clockText,
-  deviceLine,
-  type Figures,
-  shortModel,
-  shownDevices,
-} from './tray-lines.ts';
+import { activityLines, clockText, deviceLine, type Figures, shownDevices } from './tray-lines.ts';
 import { lastEvictionEntry, modelEntries } from './tray-models.ts';
 import { settingsMenu } from './tray-settings.ts';
 
@@ -60,6 +54,8 @@ export function trayView(input: TrayInput): TrayView {
       ...(input.link.kind === 'lost' ? [item('host', 'Run it in this app', { type: 'host' })] : []),
       line('before-app'),
       item('log', 'Show the log', { type: 'open', place: { kind: 'log' } }),
+      ...(state === null ? [] : [guardsMenu(state, input.nowMs)]),
+      ...(input.link.kind === 'lost' ? [] : [item('browse', 'Open in the browser', { type: 'browse' })]),
       settingsMenu(input.settings),
       ...loginEntry(input.startAtLogin),
       item('quit', quitLabel(input), { type: 'quit' }),
@@ -77,6 +73,7 @@ function statusLines(input: TrayInput, state: LandlordState | null, figures: Fig
   return [
     ...lines,
     ...activityLines(state, input.nowMs, figures),
+    ...agentLines(state),
     ...backendLines(state),
     ...modeLines(state, input.nowMs),
   ];
@@ -85,7 +82,25 @@ function statusLines(input: TrayInput, state: LandlordState | null, figures: Fig
 function backendLines(state: LandlordState): readonly string[] {
   return state.backends
     .filter((backend) => backend.status === 'down')
-    .map((backend) => `${backend.name} does not answer`);
+    .flatMap((backend) => whyDown(backend) ?? []);
+}
+
+/** null: as it should be, for it is to start with its first use. */
+function whyDown({ name, own }: BackendState): string | null {
+  switch (own?.status) {
+    case 'idle':
+      return null;
+    case 'starting':
+    case 'running':
+      return `${name} has been started and does not answer yet`;
+    case 'waiting':
+      return `${name} has ended and is started again`;
+    case 'taken':
+      return `${name} can't start: another program has its port`;
+    case 'stopped':
+    case undefined:
+      return `${name} does not answer`;
+  }
 }
 
 /** What makes the guards do less than they would. */
@@ -125,11 +140,10 @@ function runtimeEntries(input: TrayInput, state: LandlordState): readonly MenuEn
     ...(baseUrl === null ? [] : [item('url', `Copy ${baseUrl}`, { type: 'copy', text: baseUrl })]),
     ...(models.length === 0 ? [] : [line('before-models'), ...models]),
     line('before-actions'),
-    ...lastEvictionEntry(input.lastEviction, state, input.nowMs),
-    ...bringBackEntry(state),
-    makeRoomMenu(state),
     sleepMenu(state, input.nowMs),
-    guardsMenu(state, input.nowMs),
+    makeRoomMenu(state),
+    ...bringBackEntry(state),
+    ...lastEvictionEntry(input.lastEviction, state, input.nowMs),
   ];
 }
 

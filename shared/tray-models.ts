@@ -1,8 +1,9 @@
 /** The models in the tray's menu: how much each holds, and what can be done about it. Pure. */
 import type { LandlordEvent } from './events.ts';
 import type { LandlordState, ModelState } from './state.ts';
+import { isBusy, shortModel } from './tray-agents.ts';
 import { type Ask, item, type MenuEntry, submenu, type TrayAction } from './tray-entry.ts';
-import { clockText, isBusy, plainBytes, shortModel } from './tray-lines.ts';
+import { clockText, plainBytes } from './tray-lines.ts';
 
 /** More models than this on one card are scrolled through in the window. */
 const MOST_UNLOADED = 25;
@@ -119,6 +120,12 @@ function unloadAction(model: string, force: boolean, ask: Ask | null): TrayActio
 
 function pinAction(model: string, pinned: boolean): TrayAction {
   return { type: 'command', command: { type: pinned ? 'pin' : 'unpin', model }, ask: null };
+}
+
+/** Whether an event is a model's leaving, which a load can undo; an agent's context comes back with its turn. */
+export function isEviction(event: LandlordEvent): boolean {
+  const left = event.kind === 'evicted' || event.kind === 'killed';
+  return left && event.model !== undefined && event.session === undefined;
 }
 
 /** What left last, and how to have it back; nothing where no model was evicted or is known any more. */

@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fail, messageOf, ok, type Result } from '../../shared/errors.ts';
+import { makeFolders } from '../core/make-folders.ts';
 import { type Invocation, readPort } from './arguments.ts';
 import type { Run } from './commands.ts';
 import { EXIT } from './exit-codes.ts';
@@ -54,7 +55,7 @@ async function install(args: readonly string[], isDry: boolean, terminal: Termin
     return ok(undefined);
   }
   try {
-    await mkdir(dirname(file), { recursive: true });
+    makeFolders(dirname(file), 0o700);
     await writeFile(file, text);
   } catch (error) {
     return fail('storage_failed', `${file} can't be written: ${messageOf(error)}.`);

@@ -31,7 +31,8 @@ ExecStart=${[launcher, 'serve', ...args].map(quoted).join(' ')}
 # While the desktop app hosts a runtime this one can not start; it takes over when the app is gone.
 Restart=on-failure
 RestartSec=15
-TimeoutStopSec=20
+# The servers that it runs end first.
+TimeoutStopSec=40
 # One of its children that the kernel ends for memory is started anew; that is no reason to stop.
 OOMPolicy=continue
 

@@ -20,7 +20,7 @@ import { Models } from './loop/models.ts';
 import { Orders } from './loop/orders.ts';
 import { eventOf, gaveNothing } from './loop/outcome-events.ts';
 import { Sight } from './loop/sight.ts';
-import { backendEvents, modelEvents, type ToldModel, toldModel } from './loop/status-events.ts';
+import { backendNews, modelEvents, type ToldModel, toldModel } from './loop/status-events.ts';
 import { DeviceTeller, expired } from './loop/teller.ts';
 import type { TenantBook } from './loop/tenants.ts';
 import { Waiters } from './loop/waiters.ts';
@@ -237,9 +237,9 @@ export class ControlLoop {
       desktopBytes: tenants.desktopBytes(deviceId),
     }));
     for (const { setting, snapshot } of fleet.list()) {
-      for (const event of backendEvents(this.#toldBackends.get(snapshot.name), snapshot, setting.found))
-        journal.tell(event);
-      this.#toldBackends.set(snapshot.name, snapshot.status);
+      const news = backendNews(this.#toldBackends.get(snapshot.name), snapshot, setting.found);
+      for (const event of news.events) journal.tell(event);
+      this.#toldBackends.set(snapshot.name, news.status);
     }
     const views = this.models.look({
       fleet,

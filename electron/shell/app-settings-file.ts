@@ -1,8 +1,9 @@
 /** Where the app keeps what a person set in its tray: a small JSON file, replaced as a whole. */
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type AppSettings, DEFAULT_APP_SETTINGS, parseAppSettings } from '../../shared/app-settings.ts';
 import { fail, messageOf, ok, type Result } from '../../shared/errors.ts';
+import { makeFolders } from '../core/make-folders.ts';
 import { replaceFile } from '../core/state-dir/atomic-file.ts';
 
 export interface AppSettingsFile {
@@ -37,7 +38,7 @@ async function read(path: string): Promise<AppSettings> {
 
 async function write(path: string, text: string): Promise<Result<null>> {
   try {
-    await mkdir(dirname(path), { recursive: true });
+    makeFolders(dirname(path), 0o700);
     await replaceFile(path, text, 0o600);
     return ok(null);
   } catch (error) {

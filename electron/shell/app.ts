@@ -47,7 +47,8 @@ export interface ShellOptions {
 /** In memory: what the page stores or caches ends with the app. */
 const PARTITION = 'landlord';
 const TITLE = 'VRAM Landlord';
-const STOP_LIMIT_MS = 10_000;
+/** Servers that it runs are given ten seconds to end, and then ended; the engine takes up to eight more. */
+const STOP_LIMIT_MS = 30_000;
 const LOST_LIMIT_MS = 15_000;
 const NO_SANDBOX =
   'It does not run without its sandbox, which this system does not let it set up here. Install the deb package, which can, or use `landlord serve`.';

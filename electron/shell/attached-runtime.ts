@@ -249,8 +249,24 @@ function fieldOf(value: unknown, name: string): unknown {
 }
 
 function isState(value: unknown): value is LandlordState {
-  return fieldOf(value, 'schema') === STATE_SCHEMA && typeof fieldOf(value, 'revision') === 'number';
+  return (
+    fieldOf(value, 'schema') === STATE_SCHEMA &&
+    typeof fieldOf(value, 'revision') === 'number' &&
+    LISTS.every((name) => Array.isArray(fieldOf(value, name)))
+  );
 }
+
+/** What the tray and the page go through; an older runtime may lack one. */
+const LISTS: readonly (keyof LandlordState)[] = [
+  'devices',
+  'tenants',
+  'models',
+  'lanes',
+  'agents',
+  'backends',
+  'notices',
+  'restorable',
+];
 
 function isEvent(value: unknown): value is LandlordEvent {
   return (

@@ -2,10 +2,11 @@
  * Starting with the desktop session. On Linux an entry in the user's autostart folder (freedesktop's
  * Desktop Application Autostart specification); elsewhere Electron's login item, which Linux has not.
  */
-import { mkdir, readFile, unlink } from 'node:fs/promises';
+import { readFile, unlink } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
 import { APP_ID } from '../../shared/app-id.ts';
 import { fail, messageOf, ok, type Result } from '../../shared/errors.ts';
+import { makeFolders } from '../core/make-folders.ts';
 import { isErrno, replaceFile } from '../core/state-dir/atomic-file.ts';
 import type { DeskElectron } from './desk-parts.ts';
 
@@ -81,7 +82,7 @@ export function linuxAutostart(path: string, command: readonly string[]): Autost
     async set(on) {
       try {
         if (on) {
-          await mkdir(dirname(path), { recursive: true });
+          makeFolders(dirname(path), 0o700);
           await replaceFile(path, desktopEntry(command), 0o644);
         } else await unlink(path);
         return ok(null);

@@ -11,6 +11,7 @@ import type {
   NotificationConstructorOptions,
   PowerMonitor,
   PowerSaveBlocker,
+  Shell,
   Tray,
 } from 'electron';
 
@@ -23,6 +24,7 @@ export interface DeskElectron {
   createNotification(options: NotificationConstructorOptions): ShellNotification;
   readonly menu: Pick<typeof Menu, 'buildFromTemplate'>;
   readonly clipboard: Pick<Clipboard, 'writeText'>;
+  readonly openExternal: Shell['openExternal'];
   readonly dialog: Pick<Dialog, 'showMessageBox'>;
   readonly powerMonitor: Pick<PowerMonitor, 'on'>;
   readonly powerSaveBlocker: Pick<PowerSaveBlocker, 'start' | 'stop'>;

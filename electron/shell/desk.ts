@@ -8,6 +8,7 @@ import type { LandlordEvent } from '../../shared/events.ts';
 import type { Place, TrayAction } from '../../shared/tray-entry.ts';
 import type { TrayIcon } from '../../shared/tray-icon.ts';
 import { trayView } from '../../shared/tray-menu.ts';
+import { isEviction } from '../../shared/tray-models.ts';
 import type { Clock } from '../core/clock.ts';
 import type { AppSettingsFile } from './app-settings-file.ts';
 import type { Autostart } from './autostart.ts';
@@ -30,7 +31,7 @@ export interface DeskWindow {
 
 export interface DeskOptions {
   readonly electron: DeskElectron;
-  readonly source: Pick<RuntimeSource, 'api' | 'link' | 'onLink' | 'host'>;
+  readonly source: Pick<RuntimeSource, 'api' | 'link' | 'onLink' | 'host' | 'openUrl'>;
   /** `http://127.0.0.1:7781/v1`; null: not known. */
   readonly baseUrl: () => string | null;
   readonly settings: AppSettingsFile;
@@ -50,6 +51,8 @@ export interface DeskOptions {
 const NOTIFICATIONS = 'org.freedesktop.Notifications';
 /** The runtime publishes with every step; people do not read that fast. */
 const RENDER_EVERY_MS = 200;
+/** The newest may be contexts of agents, which come back by themselves. */
+const EVICTIONS_READ = 50;
 
 export class Desk {
   readonly #options: DeskOptions;
@@ -62,6 +65,7 @@ export class Desk {
   #startAtLogin: boolean | null = null;
   #bringBack: BringBackMemory = NO_BRING_BACK;
   #renderTimer: NodeJS.Timeout | undefined;
+  #closeTold = false;
   #stopped = false;
 
   constructor(options: DeskOptions) {
@@ -106,8 +110,8 @@ export class Desk {
       source.onLink(() => this.#renderSoon()),
     );
     this.#startAtLogin = autostart === null ? null : await autostart.isOn();
-    const evictions = await source.api.events({ kinds: ['evicted', 'killed'], limit: 1 });
-    if (evictions.ok) this.#lastEviction ??= evictions.value.at(-1) ?? null;
+    const evictions = await source.api.events({ kinds: ['evicted', 'killed'], limit: EVICTIONS_READ });
+    if (evictions.ok) this.#lastEviction ??= evictions.value.findLast(isEviction) ?? null;
     this.#render();
     const shown: TrayShown = this.#host === null ? { kind: 'shown' } : await this.#host.start();
     this.#openIfUnseen(shown);
@@ -122,13 +126,18 @@ export class Desk {
   /** The window was closed, and the app goes on: said once. */
   hidden(): void {
     const { settings } = this.#options;
-    if (settings.get().closeNoticeShown) return;
-    void settings.change({ closeNoticeShown: true });
-    this.#notifications.say({
+    if (settings.get().closeNoticeShown || this.#closeTold) return;
+    this.#closeTold = true;
+    const said = this.#notifications.say({
       title: 'VRAM Landlord goes on guarding',
       body: 'It is in the tray: its menu shows the window again, and quits.',
       urgency: 'low',
       eventId: null,
+    });
+    // Said to nobody, it is said again the next time.
+    void said.then((shown) => {
+      this.#closeTold = shown;
+      if (shown) void settings.change({ closeNoticeShown: true });
     });
   }
 
@@ -162,7 +171,7 @@ export class Desk {
   }
 
   #event(event: LandlordEvent): void {
-    if (event.kind === 'evicted' || event.kind === 'killed') this.#lastEviction = event;
+    if (isEviction(event)) this.#lastEviction = event;
     this.#notifications.onEvent(event);
     this.#renderSoon();
   }
@@ -212,6 +221,7 @@ export class Desk {
       electron,
       command: (command) => source.api.command(command),
       host: () => source.host(),
+      openUrl: () => source.openUrl(),
       set: (change) => {
         const written = settings.change(change);
         this.#power.settingsChanged();
@@ -225,7 +235,12 @@ export class Desk {
       },
       openWindow: (place) => window.open(place),
       say: (message) =>
-        this.#notifications.say({ title: 'VRAM Landlord', body: message, urgency: 'low', eventId: null }),
+        void this.#notifications.say({
+          title: 'VRAM Landlord',
+          body: message,
+          urgency: 'low',
+          eventId: null,
+        }),
       quit,
       epochMs: clock.epochMs,
     });

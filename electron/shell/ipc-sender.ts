@@ -11,8 +11,15 @@ export interface SenderEvent {
 /** Why a message is not answered; null: it comes from our window's page, in its top frame. */
 export function whyRefused(event: SenderEvent, ownContentsId: number | null): string | null {
   if (ownContentsId === null || event.sender.id !== ownContentsId) return 'it does not come from the window';
-  const frame = event.senderFrame;
-  if (frame === null) return 'its frame is gone';
-  if (frame.parent !== null) return 'it comes from an embedded frame';
-  return isPageUrl(frame.url) ? null : 'it does not come from the page of the app';
+  try {
+    const frame = event.senderFrame;
+    if (frame === null) return GONE;
+    if (frame.parent !== null) return 'it comes from an embedded frame';
+    return isPageUrl(frame.url) ? null : 'it does not come from the page of the app';
+  } catch {
+    // A frame that goes while it is looked at throws at each question (Electron's WebFrameMain).
+    return GONE;
+  }
 }
+
+const GONE = 'its frame is gone';

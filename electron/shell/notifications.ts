@@ -42,11 +42,11 @@ export class Notifications {
     this.#step([]);
   }
 
-  /** Says the outcome of what a person asked for; not in quiet hours' way, since they are there. */
-  say(notice: Notice): void {
+  /** Says the outcome of what a person asked for; not in quiet hours' way, since they are there. False: it was not shown. */
+  async say(notice: Notice): Promise<boolean> {
     const { settings, windowInFront } = this.#options;
-    if (settings().notifications === 'none' || windowInFront()) return;
-    void this.#show(notice);
+    if (settings().notifications === 'none' || windowInFront()) return false;
+    return await this.#show(notice);
   }
 
   stop(): void {
@@ -73,9 +73,9 @@ export class Notifications {
     this.#timer.unref();
   }
 
-  async #show(notice: Notice): Promise<void> {
+  async #show(notice: Notice): Promise<boolean> {
     const { electron, canShow, openWindow, icon } = this.#options;
-    if (!(await canShow()) || this.#stopped) return;
+    if (!(await canShow()) || this.#stopped) return false;
     const shown = electron.createNotification({
       title: notice.title,
       body: notice.body,
@@ -89,6 +89,7 @@ export class Notifications {
     this.#held.push(shown);
     if (this.#held.length > MOST_HELD) this.#held.shift();
     shown.show();
+    return true;
   }
 
   #forget(shown: ShellNotification): void {

@@ -1,6 +1,6 @@
 /** Carries out what a person chose in the tray's menu, asking first where it can't be taken back. */
 import type { AppSettings } from '../../shared/app-settings.ts';
-import { assertNever, type LandlordError, type Result } from '../../shared/errors.ts';
+import { assertNever, fail, type LandlordError, messageOf, ok, type Result } from '../../shared/errors.ts';
 import {
   type Ask,
   type Place,
@@ -12,9 +12,11 @@ import type { Command, CommandDone } from '../core/runtime-api.ts';
 import type { DeskElectron } from './desk-parts.ts';
 
 export interface ActionOptions {
-  readonly electron: Pick<DeskElectron, 'clipboard' | 'dialog'>;
+  readonly electron: Pick<DeskElectron, 'clipboard' | 'dialog' | 'openExternal'>;
   command(command: Command): Promise<Result<CommandDone>>;
   host(): Promise<Result<CommandDone>>;
+  /** An address that lets a browser in once. */
+  openUrl(): Promise<Result<string>>;
   set(change: Partial<AppSettings>): Promise<Result<null>>;
   startAtLogin(on: boolean): Promise<Result<null>>;
   openWindow(place: Place): void;
@@ -48,6 +50,9 @@ export async function carryOut(action: TrayAction, options: ActionOptions): Prom
     case 'startAtLogin':
       await tellFailure(await options.startAtLogin(action.on), options);
       return;
+    case 'browse':
+      await tellFailure(await browse(options), options);
+      return;
     case 'host':
       await tellFailure(await options.host(), options);
       return;
@@ -79,6 +84,20 @@ async function run(
   }
   const ask = { question: 'It was not loaded', detail: done.error.message, confirm: 'Load anyway' };
   if (await confirmed(ask, options)) await run(forced, options);
+}
+
+async function browse({ electron, openUrl }: ActionOptions): Promise<Result<null>> {
+  const url = await openUrl();
+  if (!url.ok) return url;
+  try {
+    await electron.openExternal(url.value);
+    return ok(null);
+  } catch (error) {
+    return fail(
+      'not_supported',
+      `No browser could be opened: ${messageOf(error)}. \`landlord open\` shows the address.`,
+    );
+  }
 }
 
 async function confirmed(ask: Ask, { electron }: ActionOptions): Promise<boolean> {

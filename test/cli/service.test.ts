@@ -32,6 +32,15 @@ function standInSystemctl(code = 0): () => readonly string[] {
 const service = (...args: readonly string[]) => landlord(['service', ...args], env);
 
 describe('landlord service', () => {
+  it('says where it can not write its unit, and does not hang there', async () => {
+    standInSystemctl();
+    env = { ...env, XDG_CONFIG_HOME: '/proc/no-such-place' };
+    expect(await service('install')).toMatchObject({
+      code: 69,
+      err: expect.stringContaining("can't be written"),
+    });
+  });
+
   it('writes a unit that runs `serve` with the same options, and starts it', async () => {
     const asked = standInSystemctl();
     const done = await service('install', '--port', '8000', '--state-dir', join(folder, 'my state'));

@@ -20,6 +20,7 @@ export interface ShownNotification {
 }
 
 export interface FakeDeskElectron extends DeskElectron {
+  openExternal: DeskElectron['openExternal'];
   /** One a tray: how often each thing was set, and what stands. */
   readonly trays: {
     image: string;
@@ -29,6 +30,8 @@ export interface FakeDeskElectron extends DeskElectron {
   }[];
   readonly notifications: ShownNotification[];
   readonly copied: string[];
+  /** Addresses that were opened outside. */
+  readonly browsed: string[];
   readonly asked: MessageBoxOptions[];
   /** The button that is pressed in each question; default: the second. */
   press: number;
@@ -53,6 +56,7 @@ export function createFakeDesk(): FakeDeskElectron {
     trays: [],
     notifications: [],
     copied: [],
+    browsed: [],
     asked: [],
     press: 1,
     openAtLogin: false,
@@ -94,6 +98,7 @@ export function createFakeDesk(): FakeDeskElectron {
       },
     },
     clipboard: { writeText: async (text) => void fake.copied.push(text) },
+    openExternal: async (address) => void fake.browsed.push(address),
     dialog: {
       showMessageBox: async (...args: readonly unknown[]) => {
         fake.asked.push(Object.assign({ message: '' }, args.at(-1)));

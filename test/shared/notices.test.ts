@@ -75,6 +75,29 @@ describe('notices: every eviction is told', () => {
     expect(notice?.body).toContain('a, b, c. 6 GB came back.');
   });
 
+  it('an agent’s context as what it is: its model stays', () => {
+    const context = (session: string): LandlordEvent =>
+      event({
+        model: 'embedded/tiny',
+        backend: 'embedded',
+        session,
+        reason: `The context of ${session} left.`,
+      });
+    expect(play([[0, context('smol')]])[0]?.title).toBe('The context of smol was moved out');
+    const both = play([
+      [0, context('smol')],
+      [0.5, context('qwen')],
+      [1, event({})],
+    ]);
+    expect(both.map((notice) => notice.title)).toEqual(['1 model and 2 contexts were unloaded']);
+  });
+
+  it('the end of the embedded engine by its name', () => {
+    const ended = event({ kind: 'model_crashed', backend: 'embedded', reason: 'It ended.' });
+    const { model: _none, ...nameless } = ended;
+    expect(play([[0, nameless]])[0]?.title).toBe('The embedded engine ended by itself');
+  });
+
   it('without a sum that is not known', () => {
     const [notice] = play([
       [0, event({ model: 'r/a' })],

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_APP_SETTINGS } from '../../shared/app-settings.ts';
 import type { LandlordEvent } from '../../shared/events.ts';
-import type { LandlordState } from '../../shared/state.ts';
+import type { LandlordState, OwnServerState } from '../../shared/state.ts';
 import { type MenuEntry, sleepSpanMs, type TrayAction } from '../../shared/tray-entry.ts';
 import { type TrayInput, trayView } from '../../shared/tray-menu.ts';
-import { sampleModel, sampleState } from '../support/fake-runtime.ts';
+import { sampleAgent, sampleModel, sampleState } from '../support/fake-runtime.ts';
 
 const NOW = Date.parse('2026-03-04T09:00:00.000Z');
 
@@ -54,6 +54,72 @@ describe('tray menu: a pure function of what is known', () => {
     expect(menu[2]).toMatchObject({ label: '9 GB free, floor 3 GB', action: null });
     expect(menu[3]).toMatchObject({ label: 'coder-9b: busy' });
     expect(menu.at(-1)).toMatchObject({ id: 'quit', label: 'Quit', action: { type: 'quit' } });
+  });
+
+  it('has everything in its place, from the figures to the way out', () => {
+    const event = { id: 12, at: '2026-03-04T08:58:00.000Z', kind: 'evicted', numbers: {} } as const;
+    const { menu } = trayView(
+      input({
+        awake: 'Keeps the machine awake: coder-9b',
+        lastEviction: { ...event, model: 'router/vision-27b', reason: 'Unloaded vision-27b.' },
+      }),
+    );
+    expect(menu.filter((entry) => entry.kind !== 'line').map((entry) => entry.id)).toEqual([
+      'show',
+      'status 0',
+      'status 1',
+      'awake',
+      'url',
+      'model router/coder-9b',
+      'model router/bge',
+      'unloaded',
+      'sleep',
+      'make-room',
+      'restore',
+      'last-eviction',
+      'log',
+      'guards',
+      'browse',
+      'settings',
+      'login',
+      'quit',
+    ]);
+    expect(find({ menu }, 'browse')).toMatchObject({ label: 'Open in the browser' });
+  });
+
+  it('says who is at work and who waits', () => {
+    const agents = [sampleAgent({ agent: 'smol', state: 'generating' })];
+    expect(trayView(input({}, { agents })).tooltip).toContain('\nAgents: smol generating');
+  });
+
+  it('tells a server that is ours to run by what it does, and is silent of one that waits for its first use', () => {
+    const [router] = sampleState().backends;
+    if (router === undefined) throw new Error('the sample has a backend');
+    const own = {
+      pid: null,
+      startedAt: null,
+      nextStartAt: null,
+      restarts: 0,
+      note: null,
+      logFile: '/logs/router.log',
+      lastLines: [],
+    };
+    const tooltip = (status: OwnServerState['status'] | null): string =>
+      trayView(
+        input(
+          {},
+          {
+            backends: [
+              { ...router, status: 'down', ...(status === null ? {} : { own: { ...own, status } }) },
+            ],
+          },
+        ),
+      ).tooltip;
+    expect(tooltip(null)).toContain('router does not answer');
+    expect(tooltip('idle')).not.toContain('router');
+    expect(tooltip('starting')).toContain('router has been started and does not answer yet');
+    expect(tooltip('waiting')).toContain('router has ended and is started again');
+    expect(tooltip('taken')).toContain("router can't start: another program has its port");
   });
 
   it('copies the base URL, and offers none while there is none', () => {

@@ -64,7 +64,13 @@ describe('tray pace: an open menu does not rebuild under the pointer', () => {
     const marked = { menu: [item('free', '6 GB'), check(true)] };
     expect(trayStep(shown, view('6 GB', marked), 10_500).menu).toBe(true);
     expect(trayStep(shown, view('6 GB', marked), 10_100)).toMatchObject({ menu: false, dueAtMs: 10_500 });
-    const more = { menu: [item('free', '6 GB'), check(false), item('new', 'New')] };
+    const more = { menu: [item('free', '6 GB'), check(false), item('new', 'New', { type: 'quit' })] };
     expect(trayStep(shown, view('6 GB', more), 10_500).menu).toBe(true);
+  });
+
+  it('lets a line that comes and goes wait like a figure: an agent’s requests are many', () => {
+    const busy = { menu: [item('free', '6 GB'), item('status 1', '27B: busy'), check(false)] };
+    expect(trayStep(shown, view('6 GB', busy), 12_000)).toMatchObject({ menu: false, dueAtMs: 15_000 });
+    expect(trayStep(shown, view('6 GB', busy), 15_000).menu).toBe(true);
   });
 });

@@ -49,5 +49,8 @@ describe('app settings file: what a person sets outlives the app', () => {
       error: { code: 'storage_failed' },
     });
     expect(file.get().bringBack).toBe(false);
+    // Where no folder can be made though its parent is there.
+    const nowhere = await openAppSettings('/proc/no-such-place/deeper/app.json');
+    expect(await nowhere.change({ bringBack: false })).toMatchObject({ error: { code: 'storage_failed' } });
   });
 });

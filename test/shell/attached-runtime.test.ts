@@ -98,6 +98,15 @@ describe('attached runtime', () => {
     expect(await attachRuntime({ url: older, token: TOKEN, pid: null })).toMatchObject({
       error: { code: 'not_supported' },
     });
+    // The same schema, and a list that came later.
+    const lacking = await streaming((response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      const { agents: _later, ...state } = sampleState();
+      response.write(frame(state));
+    });
+    expect(await attachRuntime({ url: lacking, token: TOKEN, pid: null })).toMatchObject({
+      error: { code: 'not_supported' },
+    });
   });
 
   it('does not wait for ever: neither for a first state, nor for one more', async () => {

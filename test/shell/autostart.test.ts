@@ -39,6 +39,8 @@ describe('autostart: an entry in the session', () => {
     await writeFile(dirname(path), 'in the way');
     const done = await linuxAutostart(path, ['x']).set(true);
     expect(done).toMatchObject({ ok: false, error: { code: 'storage_failed' } });
+    const nowhere = linuxAutostart('/proc/no-such-place/autostart/entry.desktop', ['x']);
+    expect(await nowhere.set(true)).toMatchObject({ error: { code: 'storage_failed' } });
   });
 
   it('is off when the desktop has turned it off', () => {

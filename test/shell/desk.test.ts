@@ -7,7 +7,7 @@ import {
   type FakeDeskChange,
   type FakeDeskSet,
 } from '../support/fake-desk.ts';
-import { sampleModel, sampleState } from '../support/fake-runtime.ts';
+import { sampleAgent, sampleModel, sampleState } from '../support/fake-runtime.ts';
 
 const NOON = Date.UTC(2026, 2, 4, 12);
 
@@ -88,6 +88,19 @@ describe('desk: never the only way back', () => {
     expect(set.settings.get().closeNoticeShown).toBe(true);
     set.desk.stop();
   });
+
+  it('says it the next time, where nobody could see it', async () => {
+    const set = await started();
+    set.bus.hasNotifications = false;
+    set.desk.hidden();
+    await vi.advanceTimersByTimeAsync(10);
+    expect(set.settings.get().closeNoticeShown).toBe(false);
+    set.bus.hasNotifications = true;
+    set.desk.hidden();
+    await vi.advanceTimersByTimeAsync(10);
+    expect(set.electron.notifications).toHaveLength(1);
+    set.desk.stop();
+  });
 });
 
 describe('desk: what happens is told', () => {
@@ -142,6 +155,33 @@ describe('desk: what happens is told', () => {
     set.electron.choose('Last eviction: vision-27b', 'Load again');
     await vi.advanceTimersByTimeAsync(10);
     expect(set.source.runtime.commands).toEqual([{ type: 'load', model: 'router/vision-27b', force: false }]);
+    set.desk.stop();
+  });
+});
+
+describe('desk: agents of the embedded engine', () => {
+  it('whose contexts move out are not the last eviction: they come back by themselves', async () => {
+    const set = createFakeDeskSet();
+    const context = { kind: 'evicted', model: 'embedded/tiny', session: 'smol', reason: 'It left.' } as const;
+    set.source.runtime.append({ kind: 'evicted', model: 'router/vision-27b', reason: 'Unloaded.' });
+    set.source.runtime.append(context);
+    const begun = set.desk.start();
+    await vi.advanceTimersByTimeAsync(1_000);
+    await begun;
+    set.source.runtime.append(context);
+    await publish(set, {});
+    expect(set.electron.menuText()).toContain('Last eviction: vision-27b');
+    set.desk.stop();
+  });
+
+  it('keep the machine awake while they generate', async () => {
+    const set = await started();
+    await publish(set, {
+      ...idle,
+      agents: [sampleAgent({ agent: 'smol', model: 'embedded/tiny', state: 'generating' })],
+    });
+    expect(set.electron.menuText()).toContain('Keeps the machine awake: tiny for smol');
+    expect(set.electron.menuText()).toContain('Agents: smol generating');
     set.desk.stop();
   });
 });

@@ -9,6 +9,7 @@ import {
   type CallName,
   callChannel,
   type Done,
+  MAX_ARGS_BYTES,
   pushChannel,
   QUESTION_NAMES,
 } from '../../shared/ipc-schema.ts';
@@ -107,6 +108,16 @@ describe('IPC: who may ask', () => {
       const parent = Object.create(null);
       const embedded = { senderFrame: { parent, url: PAGE_URL } };
       expect(await there.ask(name, GOOD[name], embedded)).toMatchObject({ error: { code: 'not_permitted' } });
+      // One that goes while it is looked at: Electron throws then.
+      const going = {
+        get parent(): never {
+          throw new Error('Render frame was disposed before WebFrameMain could be accessed');
+        },
+        url: PAGE_URL,
+      };
+      expect(await there.ask(name, GOOD[name], { senderFrame: going })).toMatchObject({
+        error: { code: 'not_permitted' },
+      });
       expect(touched(there)).toBe(0);
     },
   );
@@ -124,6 +135,21 @@ describe('IPC: who may ask', () => {
         { ...GOOD[name], extra: 'x'.repeat(20_000) },
       ]) {
         expect(await there.ask(name, raw)).toMatchObject({ ok: false, error: { code: 'bad_input' } });
+      }
+      // Too large by any road: a field too many, a field too long, a list, a value that holds itself.
+      const endless: Record<string, unknown> = { ...GOOD[name] };
+      endless.extra = endless;
+      const [field = 'extra'] = Object.keys(GOOD[name]);
+      for (const raw of [
+        { ...GOOD[name], [field]: 'x'.repeat(MAX_ARGS_BYTES) },
+        { ...GOOD[name], [field]: new Array(100_000).fill(0) },
+        { ...GOOD[name], ['x'.repeat(MAX_ARGS_BYTES)]: 1 },
+        endless,
+      ]) {
+        expect(await there.ask(name, raw)).toMatchObject({
+          ok: false,
+          error: { code: 'bad_input', message: expect.stringContaining('larger than') },
+        });
       }
       const two = await there.ipcMain.invoke(there.window.sender(), callChannel(name), GOOD[name], {});
       expect(two).toMatchObject({ ok: false, error: { code: 'bad_input' } });

@@ -7,7 +7,7 @@ import type { NewEvent } from '../../shared/events.ts';
 import { createFakeElectron } from '../fakes/electron.ts';
 import { change, firstState, morning, publish, type Scene, told } from '../support/day.ts';
 import { createFakeDeskSet, type FakeDeskSet } from '../support/fake-desk.ts';
-import { createFakeRuntime } from '../support/fake-runtime.ts';
+import { createFakeRuntime, sampleAgent } from '../support/fake-runtime.ts';
 import { createFakeSource } from '../support/fake-source.ts';
 
 const DOCUMENT = new URL('../../build/docs/scripted-day.md', import.meta.url);
@@ -20,7 +20,8 @@ const INTRODUCTION = `# A day in the tray
 
 What the tray, its menu and the notifications say over a day on one card of 32 GB, of which the desktop
 keeps 4 GB. A test plays the day to the app through a stand-in for Electron and compares what it prints
-with this page; \`LANDLORD_WRITE_DOCS=1\` writes it anew. \`▸\` opens a submenu, \`·\` is only to be read.
+with this page; \`LANDLORD_WRITE_DOCS=1\` writes it anew. \`▸\` opens a submenu, \`·\` is only to be read. The tooltip has the
+exact figures; those of the menu go in steps, so that it does not change while it is open.
 `;
 
 /** Plays the day and keeps what it looked like. */
@@ -224,16 +225,26 @@ describe('the scripted day', () => {
         waiting: 0,
       },
     ];
-    await day.passes(41_000);
+    scene.agents = [
+      sampleAgent({ agent: 'writer', source: 'gateway', model: WRITER, state: 'generating' }),
+      sampleAgent({ agent: 'indexer', source: 'gateway', model: WRITER, state: 'waiting' }),
+    ];
+    await day.passes(46_000);
     day.look(
       'A second one, and a turn',
-      'writer-27b is loaded too and answers; both fit, so nothing leaves.',
+      'writer-27b is loaded too and answers the agent writer; both fit, so nothing leaves. indexer waits for its turn.',
     );
     day.wholeMenu();
 
-    await day.until('11:20');
     change(scene, WRITER, { busy: false });
     scene.lanes = [];
+    scene.agents = [];
+    await day.passes(8_000);
+    day.look(
+      'The turn is over',
+      'The machine is kept awake for 20 s more, since one request often follows another.',
+    );
+    await day.until('11:20');
     scene.desktopBytes = 4.2 * GB;
     await day.passes(5_000);
     day.happens(told.threatened('3.5 GB'));

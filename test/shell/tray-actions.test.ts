@@ -15,6 +15,7 @@ function make(change: Partial<ActionOptions> = {}) {
       return ok({ message: 'Did it.' });
     },
     host: async () => ok({ message: 'Hosted.' }),
+    openUrl: async () => ok('http://127.0.0.1:7781/?key=1'),
     set: async (settings) => {
       done.push(settings);
       return ok(null);
@@ -52,6 +53,21 @@ describe('tray actions', () => {
     electron.press = 0;
     await act(DRAIN);
     expect(done).toEqual([{ type: 'drain' }, 'Did it.']);
+  });
+
+  it('open the page in a browser, and say why where there is none', async () => {
+    const { electron, act } = make();
+    await act({ type: 'browse' });
+    expect(electron.browsed).toEqual(['http://127.0.0.1:7781/?key=1']);
+    electron.openExternal = async () => {
+      throw new Error('no handler');
+    };
+    await act({ type: 'browse' });
+    expect(electron.asked[0]?.detail).toContain('No browser could be opened: no handler');
+    const lost = make({ openUrl: async () => fail('no_runtime', 'The runtime has ended.') });
+    await lost.act({ type: 'browse' });
+    expect(lost.electron.browsed).toEqual([]);
+    expect(lost.electron.asked[0]?.detail).toBe('The runtime has ended.');
   });
 
   it('say how a long one ended, and nothing of a quick one', async () => {

@@ -15,6 +15,7 @@ export interface Scene {
   evicting: boolean;
   models: ModelState[];
   lanes: LandlordState['lanes'];
+  agents: LandlordState['agents'];
   asleep: LandlordState['asleep'];
   restorable: string[];
   routerUp: boolean;
@@ -38,6 +39,7 @@ export function morning(): Scene {
       }),
     ],
     lanes: [],
+    agents: [],
     asleep: null,
     restorable: [],
     routerUp: true,
@@ -79,6 +81,7 @@ export function stateOf(scene: Scene, before: LandlordState, nowMs: number): Lan
     tenants: [],
     models: scene.routerUp ? scene.models : [],
     lanes: scene.lanes,
+    agents: scene.agents,
     asleep: scene.asleep,
     restorable: scene.restorable,
     backends: before.backends

@@ -11,7 +11,7 @@ import type {
 import { fail, type LandlordError, ok, type Result } from '../../shared/errors.ts';
 import type { LandlordEvent, NewEvent } from '../../shared/events.ts';
 import type { AnswerOf, ArgsOf, QuestionName } from '../../shared/ipc-schema.ts';
-import { type LandlordState, type ModelState, STATE_SCHEMA } from '../../shared/state.ts';
+import { type AgentState, type LandlordState, type ModelState, STATE_SCHEMA } from '../../shared/state.ts';
 
 const GB = 1_000_000_000;
 
@@ -172,6 +172,27 @@ export function sampleModel(change: Partial<ModelState> & { readonly id: string 
     contextTokens: null,
     leavesAt: null,
     lastEviction: null,
+    ...change,
+  };
+}
+
+export function sampleAgent(change: Partial<AgentState> & { readonly agent: string }): AgentState {
+  return {
+    id: `engine/${change.agent}`,
+    source: 'engine',
+    class: null,
+    model: 'embedded/tiny',
+    backend: 'embedded',
+    state: 'idle',
+    since: null,
+    tokensPerS: null,
+    tokens: null,
+    kv: null,
+    bookedBytes: null,
+    deviceId: null,
+    lastSwitchMs: null,
+    queuePosition: null,
+    laneAgeMs: null,
     ...change,
   };
 }

@@ -119,14 +119,35 @@ function failureSentence(name: string, loading: boolean, failure: string | null)
   return failure.startsWith(name) ? sentence : `${plain}: ${sentence}`;
 }
 
-export function backendEvents(
+/** A server that is ours to run and has not answered yet is no loss: it waits for its first use, or starts. */
+function backendStatus(
+  before: BackendSnapshot['status'] | undefined,
+  { status, own }: Pick<BackendSnapshot, 'status' | 'own'>,
+): BackendSnapshot['status'] {
+  const comes = own !== undefined && ['idle', 'starting', 'running'].includes(own.status);
+  const wasThere = before === 'up' || before === 'down';
+  return status === 'down' && comes && !wasThere ? 'unknown' : status;
+}
+
+/** What is to be told of a backend, and the status that then counts as told. */
+export function backendNews(
   before: BackendSnapshot['status'] | undefined,
   snapshot: BackendSnapshot,
   found: boolean,
+): { readonly status: BackendSnapshot['status']; readonly events: readonly NewEvent[] } {
+  const status = backendStatus(before, snapshot);
+  return { status, events: backendEvents(before, status, snapshot, found) };
+}
+
+function backendEvents(
+  before: BackendSnapshot['status'] | undefined,
+  status: BackendSnapshot['status'],
+  snapshot: BackendSnapshot,
+  found: boolean,
 ): readonly NewEvent[] {
-  if (before === snapshot.status) return [];
+  if (before === status) return [];
   const base = { backend: snapshot.name, numbers: { models: snapshot.models.length } };
-  if (snapshot.status === 'up') {
+  if (status === 'up') {
     const reason = `${snapshot.name} answers at ${snapshot.url}: ${snapshot.models.length} ${snapshot.models.length === 1 ? 'model' : 'models'}.`;
     if (before === undefined || before === 'unknown')
       return [
@@ -140,7 +161,7 @@ export function backendEvents(
       ];
     return [{ ...base, kind: 'backend_up', reason: `${reason} It was away.` }];
   }
-  if (snapshot.status === 'down' && before !== undefined)
+  if (status === 'down' && before !== undefined)
     return [
       {
         ...base,

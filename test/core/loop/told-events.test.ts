@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Operation } from '../../../electron/core/actuators/operation.ts';
+import type { BackendSnapshot } from '../../../electron/core/backends/backend.ts';
 import { eventOf, gaveNothing } from '../../../electron/core/loop/outcome-events.ts';
-import { backendEvents, modelEvents, toldModel } from '../../../electron/core/loop/status-events.ts';
+import { backendNews, modelEvents, toldModel } from '../../../electron/core/loop/status-events.ts';
 import { NO_WISHES, parseWishes } from '../../../electron/core/loop/wishes.ts';
 import { modelView } from '../../support/model-view.ts';
 
@@ -165,12 +166,65 @@ describe('what a changed status tells', () => {
       tellsBusy: true,
       notes: [],
     });
-    expect(backendEvents(undefined, snapshot('unknown'), false)).toEqual([]);
-    expect(backendEvents('unknown', snapshot('up'), false)[0]?.kind).toBe('backend_up');
-    expect(backendEvents('unknown', snapshot('up'), true)[0]?.kind).toBe('backend_found');
-    expect(backendEvents('up', snapshot('up'), true)).toEqual([]);
-    expect(backendEvents('up', snapshot('down'), true)[0]?.kind).toBe('backend_down');
-    expect(backendEvents('down', snapshot('up'), true)[0]?.kind).toBe('backend_up');
+    expect(backendNews(undefined, snapshot('unknown'), false).events).toEqual([]);
+    expect(backendNews('unknown', snapshot('up'), false).events[0]?.kind).toBe('backend_up');
+    expect(backendNews('unknown', snapshot('up'), true).events[0]?.kind).toBe('backend_found');
+    expect(backendNews('up', snapshot('up'), true).events).toEqual([]);
+    expect(backendNews('up', snapshot('down'), true).events[0]?.kind).toBe('backend_down');
+    expect(backendNews('down', snapshot('up'), true).events[0]?.kind).toBe('backend_up');
+  });
+
+  it('calls no server of ours lost before it has answered once, and each that ends by itself', () => {
+    const own = (status: NonNullable<BackendSnapshot['own']>['status']): BackendSnapshot => ({
+      name: 'router',
+      kind: 'llama.cpp',
+      url: 'http://127.0.0.1:8080',
+      status: 'down',
+      sinceMs: null,
+      error: null,
+      version: null,
+      models: [],
+      takenAtMs: 0,
+      tellsBusy: true,
+      notes: [],
+      own: {
+        status,
+        pid: null,
+        startedAtMs: null,
+        nextStartAtMs: null,
+        restarts: 0,
+        note: null,
+        logFile: '/logs/router.log',
+        lastLines: [],
+      },
+    });
+    let told: BackendSnapshot['status'] | undefined;
+    const kinds: (string | undefined)[] = [];
+    const goes: readonly (readonly [Parameters<typeof own>[0], BackendSnapshot['status']])[] = [
+      ['idle', 'down'],
+      ['starting', 'down'],
+      ['running', 'down'],
+      ['running', 'up'],
+      ['waiting', 'down'],
+      ['starting', 'down'],
+      ['running', 'up'],
+    ];
+    for (const [process, status] of goes) {
+      const snapshot = { ...own(process), status };
+      const { events, status: next } = backendNews(told, snapshot, false);
+      kinds.push(events[0]?.kind);
+      told = next;
+    }
+    expect(kinds).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      'backend_up',
+      'backend_down',
+      undefined,
+      'backend_up',
+    ]);
+    expect(backendNews('unknown', own('waiting'), false).events[0]?.kind).toBe('backend_down');
   });
 });
 
@@ -181,6 +235,7 @@ describe('wishes that an earlier run kept', () => {
       sleep: { sinceMs: 5, untilMs: null },
       guards: { mode: 'observe', pausedUntilMs: 9, perBackend: { router: 'on' } },
       restorable: ['router/c'],
+      loadAnyway: ['router/d'],
     };
     expect(parseWishes(JSON.parse(JSON.stringify(wishes)))).toEqual(wishes);
   });
