@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { AgentSetting, Settings } from '../../../shared/settings.ts';
 import { commandOf } from '../gate/inspect.ts';
-import { peerProcess } from '../gate/local-clients.ts';
 import { bearerOf } from '../http/auth.ts';
+import { peerOf } from './peers.ts';
 
 /** Who asks, by what is known without any configuration. */
 export interface Caller {
@@ -30,18 +30,21 @@ export function statedCaller(
   return key !== null && Object.hasOwn(agents, key) ? { name: key, from: 'key' } : null;
 }
 
-const processes = new WeakMap<Socket, { readonly pid: number | null; readonly name: string | null }>();
-
-/** The local process at the other end of a connection, looked for once a connection. */
-export function callingProcess(socket: Socket): {
+export interface CallingProcess {
   readonly pid: number | null;
   readonly name: string | null;
-} {
+}
+
+const processes = new WeakMap<Socket, Promise<CallingProcess>>();
+
+/** The local process at the other end of a connection, looked for once a connection. */
+export function callingProcess(socket: Socket): Promise<CallingProcess> {
   const known = processes.get(socket);
   if (known !== undefined) return known;
-  const { localPort, remotePort } = socket;
-  const pid = localPort === undefined || remotePort === undefined ? null : peerProcess(localPort, remotePort);
-  const found = { pid, name: pid === null ? null : nameOfCommand(commandOf(pid)) };
+  const found = peerOf(socket).then((pid) => ({
+    pid,
+    name: pid === null ? null : nameOfCommand(commandOf(pid)),
+  }));
   processes.set(socket, found);
   return found;
 }

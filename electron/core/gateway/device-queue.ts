@@ -108,7 +108,7 @@ export class DeviceQueue {
     this.#grewAtMs = this.#options.monotonicMs();
   }
 
-  /** An interactive turn had to go elsewhere: batch makes way, so that its next one finds room here. */
+  /** An interactive turn had to go elsewhere: batch makes way until the next one comes, so that it finds room here. */
   expect(forMs: number): void {
     this.#calmAtMs = Math.max(this.#calmAtMs, this.#options.monotonicMs() + forMs);
     this.#options.onChange();
@@ -116,6 +116,8 @@ export class DeviceQueue {
 
   #startInteractive(): Pass {
     this.#interactive += 1;
+    // It has come that was expected.
+    this.#calmAtMs = Number.NEGATIVE_INFINITY;
     const beside = this.#batch;
     this.#options.onChange();
     return this.#pass(beside, () => {

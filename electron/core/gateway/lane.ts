@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { acquireTurn, LONGEST_WAIT_MS } from '../gate/acquire.ts';
 import type { Gate } from '../gate/gate.ts';
-import { heldInLine, turnHolds } from '../gate/nested.ts';
+import type { LaneFiles } from '../gate/lane-files.ts';
+import { heldInLine, type LineHolder, turnHolds } from '../gate/nested.ts';
 import type { OnReport } from '../gate/reports.ts';
 import type { TurnClass } from '../gate/sidecar.ts';
 import { type BusyTurn, type CancelledTurn, type GrantedTurn, parseTurns } from '../gate/turn.ts';
@@ -57,7 +58,7 @@ export async function takeLane(wish: LaneWish): Promise<LaneTaken> {
     (lines.isEmpty(url) && !isOurs) || !waits ? await acquireTurn(gate, url, { ...about, waitMs: 0 }) : null;
   const got = first === null ? null : settled(wish, first);
   if (got !== null && got.kind !== 'busy') return got;
-  const own = isOurs ? null : heldByCaller(wish);
+  const own = isOurs ? null : await heldByCaller(wish);
   if (own !== null) return own;
   if (got !== null && !waits) return got;
   wish.onWaiting();
@@ -139,25 +140,39 @@ function claimHolds({ gate, lines, url, model, request }: LaneWish): boolean {
 }
 
 /** The process at the other end, or one it descends from, has the lane's lock open and locked. */
-export function heldByCaller({
+export async function heldByCaller({
   gate,
   url,
   model,
   request,
-}: Pick<LaneWish, 'gate' | 'url' | 'model' | 'request'>): Extract<
+}: Pick<LaneWish, 'gate' | 'url' | 'model' | 'request'>): Promise<Extract<
   LaneTaken,
   { readonly kind: 'own' }
-> | null {
+> | null> {
   const plan = gate.plan(url, model);
   if (plan.kind !== 'lanes') return null;
-  const { pid } = callingProcess(request.socket);
+  const { pid } = await callingProcess(request.socket);
   if (pid === null || pid === process.pid) return null;
   for (const lane of plan.lanes) {
-    const holder = heldInLine(lane, pid);
+    const holder = heldNow(lane, pid);
     // Ours are other requests' turns, also for a client that we have started.
     if (holder !== null && holder.pid !== process.pid) return { kind: 'own', name: holder.turn };
   }
   return null;
+}
+
+/** Of this round of the event loop alone: an agent may take its lane right after it has asked. */
+const heldThisRound = new Map<string, LineHolder | null>();
+
+/** One client with hundreds of connections is looked at once for all that have asked by now. */
+function heldNow(lane: LaneFiles, pid: number): LineHolder | null {
+  const key = `${pid} ${lane.root} ${lane.name}`;
+  const known = heldThisRound.get(key);
+  if (known !== undefined) return known;
+  if (heldThisRound.size === 0) setImmediate(() => heldThisRound.clear());
+  const holder = heldInLine(lane, pid);
+  heldThisRound.set(key, holder);
+  return holder;
 }
 
 function oneOf(header: string | string[] | undefined): string | null {

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { fail, type LandlordError, type Result } from '../../../shared/errors.ts';
 import type { BackendSetting } from '../../../shared/settings.ts';
 import { startForUse } from '../loop/first-use.ts';
@@ -74,7 +75,8 @@ export async function serve(parts: GatewayParts, exchange: Exchange): Promise<vo
 
 async function serveRoute(parts: GatewayParts, exchange: Exchange, route: Route): Promise<void> {
   const { setting, view } = route;
-  const asker = askerOf(parts, exchange);
+  const asking = askerOf(parts, exchange);
+  const asker = asking instanceof Promise ? await asking : asking;
   exchange.own['x-landlord-route'] = 'local';
   exchange.own['x-landlord-backend'] = setting.name;
   if (exchange.work === 'other') {
@@ -188,16 +190,19 @@ async function instead(
   return refusedOutcome(route.setting, error, refused.status);
 }
 
-function askerOf(parts: GatewayParts, exchange: Exchange): Asker {
+function askerOf(parts: GatewayParts, exchange: Exchange): Asker | Promise<Asker> {
   const { request } = exchange;
-  const settings = parts.settings();
-  const stated = statedCaller(request, exchange.head?.user ?? null, settings.agents);
+  const { agents } = parts.settings();
+  const stated = statedCaller(request, exchange.head?.user ?? null, agents);
+  if (stated !== null) return named(parts, request, stated.name);
   // Looking for the process costs a walk over /proc: only where its name decides something now.
-  const name =
-    stated?.name ??
-    (exchange.work !== 'other' && Object.keys(settings.agents).length > 0
-      ? callingProcess(request.socket).name
-      : null);
+  return exchange.work !== 'other' && Object.keys(agents).length > 0
+    ? callingProcess(request.socket).then(({ name }) => named(parts, request, name))
+    : named(parts, request, null);
+}
+
+function named(parts: GatewayParts, request: IncomingMessage, name: string | null): Asker {
+  const settings = parts.settings();
   const conduct = conductOf(
     request.headers['x-landlord-class'],
     agentSettingOf(name, settings),
@@ -238,8 +243,8 @@ function recordEnd(
   const { socket } = request;
   const atMs = parts.epochMs() - (endedAtMs - arrivedAtMs);
   // After the answer, and off its way: the process behind a connection is looked for once a connection.
-  setImmediate(() => {
-    const agent = asker?.name ?? (socket.destroyed ? null : callingProcess(socket).name);
+  setImmediate(async () => {
+    const agent = asker?.name ?? (socket.destroyed ? null : (await callingProcess(socket)).name);
     parts.record({
       atMs: Math.round(atMs),
       model,

@@ -56,7 +56,7 @@ export function addTurnRoutes(app: FastifyInstance, options: TurnRoutesOptions):
     const gone = new AbortController();
     reply.raw.on('close', () => gone.abort());
     // Who holds it by flock would wait for itself (rule 20).
-    const own = heldByCaller({ gate, url, model, request: request.raw });
+    const own = await heldByCaller({ gate, url, model, request: request.raw });
     const turn =
       own ??
       (await acquireTurn(gate, url, {

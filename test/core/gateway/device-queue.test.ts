@@ -91,6 +91,10 @@ describe('batch yields to interactive on its device', () => {
     void enter('next', 'batch');
     await settle();
     expect(started).toEqual(['batch', 'next']);
+    queue.expect(2_000);
+    const person = await enter('person', 'interactive');
+    person?.[Symbol.dispose]();
+    expect(queue.snapshot().yield).toBe(false);
   });
 
   it('one whose client leaves waits no longer', async () => {
