@@ -37,6 +37,8 @@ export interface StandInOptions {
   /** Waited for before each token. */
   readonly pace?: () => Promise<void>;
   readonly beginToken?: number | null;
+  /** One token in so many is the end token; 0, the default: none. */
+  readonly endsEvery?: number;
 }
 
 /**
@@ -197,7 +199,7 @@ export class StandInEngine implements EngineHost {
           stopped = 'cancelled';
           break;
         }
-        const token = nextToken(context.held);
+        const token = nextToken(context.held, this.#options.endsEvery ?? 0);
         context.pending = token;
         if (token === EOS) stopped = 'eos';
         if (token === EOS) break;
@@ -297,23 +299,29 @@ export class StandInEngine implements EngineHost {
   }
 }
 
-/** What the stand-in says after these tokens, in one piece. */
-export function expectedWords(said: readonly number[], count: number): { text: string; tokens: number[] } {
+/** What the stand-in says after these tokens, in one piece; its end token is part of the conversation. */
+export function expectedWords(
+  said: readonly number[],
+  count: number,
+  endsEvery = 0,
+): { text: string; tokens: number[] } {
   const held = [...said];
   const tokens: number[] = [];
   while (tokens.length < count) {
-    const token = nextToken(held);
-    if (token === EOS) break;
-    tokens.push(token);
+    const token = nextToken(held, endsEvery);
     held.push(token);
+    tokens.push(token);
+    if (token === EOS) break;
   }
-  return { text: tokens.map(letterOf).join(''), tokens };
+  const words = tokens.filter((token) => token !== EOS);
+  return { text: words.map(letterOf).join(''), tokens };
 }
 
-function nextToken(held: readonly number[]): number {
+function nextToken(held: readonly number[], endsEvery: number): number {
   let state = 7;
   for (const token of held) state = (state * 31 + token * 17 + 11) % 1_000_003;
-  return 100 + (state % 900);
+  // Now and then it has said what there was to say.
+  return endsEvery > 0 && state % endsEvery === 0 ? EOS : 100 + (state % 900);
 }
 
 function letterOf(token: number): string {

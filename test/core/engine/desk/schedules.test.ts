@@ -8,7 +8,7 @@ import { expectedWords } from '../../../support/engine-stand-in.ts';
 type Step =
   | { readonly type: 'decode'; readonly agent: number; readonly count: number; readonly prompt: string }
   | { readonly type: 'relieve'; readonly bytes: number }
-  | { readonly type: 'crash' };
+  | { readonly type: 'crash'; readonly afterTicks: number };
 
 const steps = fc.array(
   fc.oneof(
@@ -28,7 +28,7 @@ const steps = fc.array(
         bytes: fc.integer({ min: 1, max: 400 * MB }),
       }),
     },
-    { weight: 1, arbitrary: fc.record({ type: fc.constant('crash' as const) }) },
+    { weight: 1, arbitrary: fc.record({ type: fc.constant('crash' as const), afterTicks: fc.nat(40) }) },
   ),
   { minLength: 3, maxLength: 14 },
 );
@@ -44,6 +44,7 @@ const schedule = fc.record({
   atOnce: fc.integer({ min: 1, max: 2 }),
 });
 
+const ENDS_EVERY = 37;
 const NAMES = ['smol', 'qwen', 'llama'];
 
 describe('200 random schedules of three agents', () => {
@@ -54,6 +55,7 @@ describe('200 random schedules of three agents', () => {
           capBytes: plan.capMb * MB,
           hostBudgetBytes: plan.hostBudgetBytes,
           fileBudgetBytes: plan.fileBudgetBytes,
+          engine: { endsEvery: ENDS_EVERY },
           limits: { tokens: 6, atOnce: () => plan.atOnce },
         });
         const names: string[] = [];
@@ -88,6 +90,9 @@ async function carryOut(
   step: Step,
 ): Promise<void> {
   if (step.type === 'crash') {
+    // Also in the middle of somebody's answer, between two of its turns or at its end.
+    for (let tick = 0; tick < step.afterTicks; tick += 1)
+      await new Promise((resolve) => setImmediate(resolve));
     bench.engine.crash('it was killed');
     return;
   }
@@ -103,7 +108,7 @@ async function carryOut(
   }
   const before = said.get(name) ?? [];
   const whole = [...before, ...[...step.prompt].map((letter) => letter.codePointAt(0) ?? 0)];
-  const expected = expectedWords(whole, step.count);
+  const expected = expectedWords(whole, step.count, ENDS_EVERY);
   expect(answer.value.text).toBe(expected.text);
   said.set(name, [...whole, ...expected.tokens]);
 }

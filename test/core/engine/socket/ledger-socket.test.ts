@@ -213,11 +213,12 @@ describe('clients that leave, stall or say nothing', () => {
     client[Symbol.dispose]();
     const generating = () => bench.desk.states(String)[0]?.state === 'generating';
     await eventually(() => !generating(), 'the decode to be cancelled');
-    expect(bench.desk.list()[0]?.kv).toBe('device');
+    // Not because its context was full.
+    expect(tokens).toBeLessThan(4_000);
   });
 
   it('reads no further from a client that takes no answers, and leaves it in the end', async () => {
-    const { path, bench } = await served({}, { stalledMs: 300, waitingLines: 8 });
+    const { path, bench } = await served({}, { stalledMs: 1_500, waitingLines: 8 });
     await bench.desk.register(
       {
         agent: 'smol',
@@ -237,15 +238,18 @@ describe('clients that leave, stall or say nothing', () => {
     };
     using client = new SocketClient(path);
     client.socket.pause();
-    let sent = 0;
-    for (; sent < 400 && client.socket.write('LIST\n'.repeat(10_000)); sent += 1);
+    const chunk = 'LIST\n'.repeat(10_000);
+    for (let count = 0; count < 80; count += 1) client.socket.write(chunk);
+    const piled = client.socket.writableLength;
     // Writing to a socket whose other side has left is what a client that does not read learns by.
+    let left = piled;
     await eventually(() => {
-      client.socket.write('LIST\n');
+      if (!client.socket.destroyed) left = client.socket.writableLength;
       return client.socket.destroyed;
     }, 'the client to be left');
     expect(asked).toBeGreaterThan(0);
     expect(asked).toBeLessThan(1_000);
+    expect(left).toBeGreaterThan(piled / 2);
     using other = new SocketClient(path);
     expect(await other.ask('STATUS')).toBe('OK schema=lmx-daemon/1');
   });
