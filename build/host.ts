@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 /**
  * Where `npm start` runs the runtime.
@@ -18,13 +18,32 @@ export interface Surroundings {
   readonly uid: number | null;
   /** Path of Electron's program; null when it is not unpacked. */
   readonly electronPath: string | null;
+  /** As its runtime says, `45.5.0`; null: it does not say. */
+  readonly electronVersion: string | null;
 }
 
-export function chooseHost({ env, platform, uid, electronPath }: Surroundings): Host {
+/** On Linux 43.3, 43.4 and 44.0 made a tray that nobody saw, and said nothing of it (electron#54181). */
+const LEAST_ELECTRON: readonly [major: number, minor: number] = [44, 1];
+
+/** What can't be read is taken for new enough: the app looks for its icon itself. */
+export function isTooOld(version: string | null): boolean {
+  const [, major, minor] = /^v?(\d+)\.(\d+)\./.exec(version ?? '') ?? [];
+  if (major === undefined) return false;
+  const [leastMajor, leastMinor] = LEAST_ELECTRON;
+  return Number(major) < leastMajor || (Number(major) === leastMajor && Number(minor) < leastMinor);
+}
+
+export function chooseHost({ env, platform, uid, electronPath, electronVersion }: Surroundings): Host {
   if (electronPath === null) {
     return {
       kind: 'serve',
       why: "Electron's runtime is not there (`npx install-electron` fetches it), so this runs without the tray.",
+    };
+  }
+  if (isTooOld(electronVersion)) {
+    return {
+      kind: 'serve',
+      why: `Electron ${electronVersion} may show no tray icon: 44.1 or later is needed (\`npx install-electron\` fetches it), so this runs without the tray.`,
     };
   }
   const needsDisplay = platform !== 'darwin' && platform !== 'win32';
@@ -62,4 +81,18 @@ export function findElectron(
   }
   const path = join(env.ELECTRON_OVERRIDE_DIST_PATH ?? join(folder, 'dist'), program);
   return program !== '' && existsSync(path) ? path : null;
+}
+
+/** What the runtime of a program says it is; null where it does not. */
+export function electronVersion(path: string | null): string | null {
+  if (path === null) return null;
+  // On macOS the program lies deeper, in its bundle.
+  for (let folder = dirname(path), up = 0; up < 4; folder = dirname(folder), up += 1) {
+    try {
+      return readFileSync(join(folder, 'version'), 'utf8').trim().replace(/^v/, '');
+    } catch {
+      // Not here.
+    }
+  }
+  return null;
 }

@@ -5,16 +5,18 @@
  */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { chooseHost, findElectron } from './host.ts';
+import { chooseHost, electronVersion, findElectron } from './host.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const given = process.argv.slice(2);
 
+const electronPath = findElectron(root, process.env);
 const host = chooseHost({
   env: process.env,
   platform: process.platform,
   uid: process.geteuid?.() ?? null,
-  electronPath: findElectron(root, process.env),
+  electronPath,
+  electronVersion: electronVersion(electronPath),
 });
 
 /** Replaces this process; nothing after it runs. */

@@ -6,19 +6,21 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { chooseHost, findElectron } from './host.ts';
+import { chooseHost, electronVersion, findElectron } from './host.ts';
 import { ensureApp } from './package/ensure-app.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
+const electronPath = findElectron(root, process.env);
 const host = chooseHost({
   env: process.env,
   platform: process.platform,
   uid: process.geteuid?.() ?? null,
-  electronPath: findElectron(root, process.env),
+  electronPath,
+  electronVersion: electronVersion(electronPath),
 });
 if (host.kind === 'serve') {
-  process.stdout.write(`The Electron suite was not run. ${host.why}\n`);
+  process.stdout.write(`The Electron suite was not run. ${host.why.replace(/, so this runs without the tray\.$/, '.')}\n`);
 } else {
   const appDir = await ensureApp(root, (line) => void process.stdout.write(`${line}\n`));
   const { status } = spawnSync(

@@ -1,15 +1,21 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { chooseHost, findElectron } from '../../build/host.ts';
+import { chooseHost, electronVersion, findElectron, isTooOld } from '../../build/host.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 describe('host: npm start takes Electron only where it can show something', () => {
-  const good = { env: { DISPLAY: ':0' }, platform: 'linux', uid: 1000, electronPath: '/e/electron' } as const;
+  const good = {
+    env: { DISPLAY: ':0' },
+    platform: 'linux',
+    uid: 1000,
+    electronPath: '/e/electron',
+    electronVersion: '45.5.0',
+  } as const;
 
   it('takes Electron with its runtime, a display and an ordinary user', () => {
     expect(chooseHost(good)).toEqual({ kind: 'electron', path: '/e/electron' });
@@ -18,7 +24,12 @@ describe('host: npm start takes Electron only where it can show something', () =
   });
 
   it.each([
-    ['its runtime is missing', { electronPath: null }, /runtime is not there/],
+    ['its runtime is missing', { electronPath: null }, /runtime is not there \(`npx install-electron`/],
+    [
+      'it may show no tray',
+      { electronVersion: '44.0.2' },
+      /44\.1 or later is needed \(`npx install-electron`/,
+    ],
     ['there is no display', { env: { DISPLAY: '' } }, /no display/],
     ['it would have to give up its sandbox', { uid: 0 }, /sandbox/],
   ])('serves and says why in one line when %s', (_why, change, words) => {
@@ -28,6 +39,21 @@ describe('host: npm start takes Electron only where it can show something', () =
       expect(host.why).toMatch(words);
       expect(host.why).not.toContain('\n');
     }
+  });
+});
+
+describe('host: no Electron that shows no tray', () => {
+  it('takes 44.1 and later, and what does not say', () => {
+    for (const version of ['44.1.0', '44.10.0', '45.5.0', 'v46.0.0-beta.1', null, 'nightly'])
+      expect(isTooOld(version), String(version)).toBe(false);
+    for (const version of ['43.4.1', '44.0.0', 'v44.0.2', '9.9.9'])
+      expect(isTooOld(version), version).toBe(true);
+  });
+
+  it('is true of the one that the project names', () => {
+    const facts = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    expect(facts.devDependencies.electron).toMatch(/^\d+\.\d+\.\d+$/);
+    expect(isTooOld(facts.devDependencies.electron)).toBe(false);
   });
 });
 
@@ -44,7 +70,11 @@ describe('host: Electron is looked for without loading it, as that would downloa
     writeFileSync(join(folder, 'node_modules/electron/path.txt'), 'electron');
     expect(findElectron(folder)).toBeNull();
     writeFileSync(join(folder, 'node_modules/electron/dist/electron'), '');
-    expect(findElectron(folder)).toBe(join(folder, 'node_modules/electron/dist/electron'));
+    const found = findElectron(folder);
+    expect(found).toBe(join(folder, 'node_modules/electron/dist/electron'));
+    expect(electronVersion(found)).toBeNull();
+    writeFileSync(join(folder, 'node_modules/electron/dist/version'), '45.5.0');
+    expect(electronVersion(found)).toBe('45.5.0');
     expect(findElectron(folder, { ELECTRON_OVERRIDE_DIST_PATH: join(folder, 'none') })).toBeNull();
   });
 
