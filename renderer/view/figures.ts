@@ -1,9 +1,20 @@
 /** How the page writes figures: shared/format.ts, without a `.0` that says nothing. Pure. */
 import { formatBytes, formatDuration } from '../../shared/format.ts';
+import { momentText } from './times.ts';
 
-/** `4 GB`, `4.1 GB`, `512 MB`; null is `unknown`. */
-export function bytesText(bytes: number | null): string {
-  return formatBytes(bytes).replace('.0 ', ' ');
+/** `4 GB`, `4.1 GB` (or `4,1 GB`), `512 MB`; null is `unknown`. `locale` undefined: the reader's. */
+export function bytesText(bytes: number | null, locale?: string): string {
+  return formatBytes(bytes).replace('.0 ', ' ').replace('.', decimalMark(locale));
+}
+
+const marks = new Map<string | undefined, string>();
+
+function decimalMark(locale: string | undefined): string {
+  const known = marks.get(locale);
+  if (known !== undefined) return known;
+  const mark = (0.5).toLocaleString(locale, { numberingSystem: 'latn' }).replace(/\d/g, '') || '.';
+  marks.set(locale, mark);
+  return mark;
 }
 
 /** Rounded down, so that what is promised fits: `12 GB`, `4.1 GB`, `310 MB`. */
@@ -30,14 +41,9 @@ export function tokensText(tokens: number): string {
   return tokens >= 1000 ? `${Math.round(tokens / 1024)}k` : String(tokens);
 }
 
-/** `HH:MM`, on another day with its date; in the reader's own time zone. */
-export function timeText(iso: string, nowMs: number): string {
-  const at = new Date(iso);
-  if (Number.isNaN(at.getTime())) return '';
-  const pad = (value: number): string => String(value).padStart(2, '0');
-  const time = `${pad(at.getHours())}:${pad(at.getMinutes())}`;
-  const sameDay = at.toDateString() === new Date(nowMs).toDateString();
-  return sameDay ? time : `${pad(at.getDate())}.${pad(at.getMonth() + 1)}. ${time}`;
+/** As the reader's country writes it, on another day with its date. `locale` undefined: the reader's. */
+export function timeText(iso: string, nowMs: number, locale?: string): string {
+  return momentText(Date.parse(iso), nowMs, locale);
 }
 
 /** Epoch ms of an ISO time; null for none or an unreadable one. */

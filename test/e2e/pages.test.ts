@@ -223,4 +223,63 @@ describe('page: nobody is shut out', () => {
       expect(over, hash).toBeLessThanOrEqual(0);
     }
   });
+
+  it('the keyboard alone gets everywhere and does everything there', async () => {
+    const { page, server } = await open('after-eviction');
+    const tabTo = async (name: RegExp): Promise<void> => {
+      for (let step = 0; step < 80; step += 1) {
+        await page.keyboard.press('Tab');
+        const here = await page.evaluate(() => {
+          const node = document.activeElement;
+          const labels = node instanceof HTMLInputElement ? [...(node.labels ?? [])] : [];
+          return [
+            node?.getAttribute('aria-label'),
+            ...labels.map((label) => label.textContent),
+            node?.textContent,
+          ]
+            .filter(Boolean)
+            .join(' ');
+        });
+        if (name.test(here)) return;
+      }
+      throw new Error(`Tab does not reach ${name}`);
+    };
+    await tabTo(/^vision-8b: What if I load it/);
+    await page.keyboard.press('Enter');
+    await page.locator('.plan .verdict').waitFor();
+    await tabTo(/^Close/);
+    await page.keyboard.press('Enter');
+    expect(await page.locator('.plan').count()).toBe(0);
+
+    await page.keyboard.press('Home');
+    await page.evaluate(() => document.body.focus());
+    await page.locator('nav a').first().focus();
+    await tabTo(/^History/);
+    await page.keyboard.press('Enter');
+    await page.locator('.readout tbody tr').first().waitFor();
+    await tabTo(/^Everything/);
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('Space');
+    await expect.poll(() => page.locator('.readout tbody tr').count()).toBe(2);
+
+    await page.locator('nav a').first().focus();
+    await tabTo(/^Events/);
+    await page.keyboard.press('Enter');
+    await page.locator('.log .event').first().waitFor();
+    const all = await page.locator('.log .event').count();
+    await tabTo(/^Guards$/);
+    await page.keyboard.press('Space');
+    await expect.poll(() => page.locator('.log .event').count()).toBeLessThan(all);
+
+    await page.locator('nav a').first().focus();
+    await tabTo(/^Settings/);
+    await page.keyboard.press('Enter');
+    await page.locator('[data-setting="idle"]').waitFor();
+    await tabTo(/^idle/);
+    await page.keyboard.type('10min');
+    await page.keyboard.press('Enter');
+    await expect
+      .poll(() => server.asked.find((one) => one.path === '/api/change-setting')?.body)
+      .toMatchObject({ key: 'idle', yaml: '10min' });
+  });
 });

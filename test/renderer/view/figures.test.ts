@@ -13,7 +13,7 @@ import {
 
 describe('figures', () => {
   it('writes bytes without a .0 that says nothing, and unknown as unknown', () => {
-    expect([4e9, 4.12e9, 10.6e9, 512e6, 0, null].map(bytesText)).toEqual([
+    expect([4e9, 4.12e9, 10.6e9, 512e6, 0, null].map((bytes) => bytesText(bytes))).toEqual([
       '4 GB',
       '4.1 GB',
       '10.6 GB',
@@ -46,10 +46,16 @@ describe('figures', () => {
     ]);
   });
 
+  it('writes the decimal mark of the reader’s country', () => {
+    expect(bytesText(4.12e9, 'de-DE')).toBe('4,1 GB');
+    expect(bytesText(4.12e9, 'en-GB')).toBe('4.1 GB');
+  });
+
   it('writes the time of another day with its date', () => {
     const now = new Date(2025, 9, 14, 12, 0).getTime();
-    expect(timeText(new Date(2025, 9, 14, 9, 5).toISOString(), now)).toBe('09:05');
-    expect(timeText(new Date(2025, 9, 12, 23, 59).toISOString(), now)).toBe('12.10. 23:59');
+    expect(timeText(new Date(2025, 9, 14, 9, 5).toISOString(), now, 'de-DE')).toBe('09:05');
+    expect(timeText(new Date(2025, 9, 12, 23, 59).toISOString(), now, 'de-DE')).toBe('12.10. 23:59');
+    expect(timeText(new Date(2025, 9, 14, 9, 5).toISOString(), now, 'en-US')).toMatch(/^09:05\sAM$/);
     expect(timeText('not a time', now)).toBe('');
   });
 
