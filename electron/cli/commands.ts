@@ -314,6 +314,18 @@ export const COMMANDS: readonly CommandInfo[] = [
     load: async () => (await import('./run-replay.ts')).runReplay,
   },
   {
+    name: 'orphans',
+    usage: 'orphans [--end PID]',
+    summary: 'model processes whose own server is gone, and their end',
+    help: [
+      'Only what is proven is listed: its parent, a llama.cpp router or an Ollama, is not there any more.',
+      '--end PID   ends that one, once it is proven again; nothing else ends any of them',
+    ],
+    options: { end: { type: 'string' } },
+    argumentCount: 0,
+    load: async () => (await import('./run-orphans.ts')).runOrphans,
+  },
+  {
     name: 'doctor',
     usage: 'doctor [--backend URL] [--json]',
     summary: 'check that what it relies on works here',

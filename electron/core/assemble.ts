@@ -38,6 +38,7 @@ import { LearnedFloors } from './loop/learned-floors.ts';
 import type { CommandContext } from './loop/load-command.ts';
 import { LoadWatch } from './loop/load-watch.ts';
 import { noticesOf } from './loop/notices.ts';
+import { OrphanWatch } from './loop/orphan-watch.ts';
 import { type AgentsOf, Publisher } from './loop/publisher.ts';
 import { ReportDesk } from './loop/reports.ts';
 import { Reservations } from './loop/reservations.ts';
@@ -288,7 +289,17 @@ export async function assemble(
   });
   desk = openDesk;
   void discover();
-  const discoverTimer = setInterval(() => void discover(), DISCOVER_EVERY_MS);
+  const orphans = new OrphanWatch();
+  const lookForOrphans = async (): Promise<void> => {
+    const servers = await sampler.servers();
+    if (!servers.ok) return;
+    const memory = loop.sight.processes(clock.monotonicMs());
+    for (const event of orphans.look(servers.value, memory)) journal.tell(event);
+  };
+  const discoverTimer = setInterval(() => {
+    void discover();
+    void lookForOrphans();
+  }, DISCOVER_EVERY_MS);
   const learn = (): void => {
     if (!learnsFloor(loop.settings)) return;
     void floors.learn(

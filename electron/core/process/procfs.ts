@@ -13,7 +13,7 @@ import {
   parseUid,
   socketInode,
 } from './procfs-text.ts';
-import { serverProgram } from './programs.ts';
+import { isModelRunner, serverProgram } from './programs.ts';
 
 /** USER_HZ is 100 on every architecture Linux runs Electron on; clock ticks in /proc are in it. */
 const MS_PER_TICK = 10;
@@ -170,7 +170,7 @@ export function procfs(root = '/proc', pageBytes = machinePageBytes()): ProcRead
     facts(
       pids().filter((pid) => {
         const argv = command(pid);
-        return argv !== null && argv.length > 0 && serverProgram(argv) !== null;
+        return argv !== null && argv.length > 0 && (serverProgram(argv) !== null || isModelRunner(argv));
       }),
     );
 

@@ -17,10 +17,15 @@ const INTERPRETERS = /^(?:python[\d.]*|node|electron|sh|bash|dash|busybox)$/;
 /** The inference servers this product knows, as a process shows them. */
 export type ServerProgram = 'llama-server' | 'llama-swap' | 'ollama' | 'lmstudio' | 'lemonade';
 
+/** What Ollama starts for a model, by its own name; it is no server to be watched by itself. */
+export function isModelRunner(command: readonly string[]): boolean {
+  return isProgram(command, 'ollama') && command.includes('runner');
+}
+
 /** What a process most likely is, by its command line alone; an answer has to prove it. null: none of them. */
 export function serverProgram(command: readonly string[]): ServerProgram | null {
   if (isProgram(command, 'llama-swap')) return 'llama-swap';
-  if (isProgram(command, 'ollama')) return command.includes('runner') ? null : 'ollama';
+  if (isProgram(command, 'ollama')) return isModelRunner(command) ? null : 'ollama';
   if (
     isProgram(command, 'lm-studio', 'LM-Studio', 'lms', 'llmster') ||
     /LM[ -]Studio/.test(command[0] ?? '')

@@ -1,0 +1,50 @@
+import { formatBytes } from '../../shared/format.ts';
+import { armSignal } from '../core/actuators/reaper.ts';
+import { type Orphan, orphanIdentity, orphansAmong } from '../core/backends/orphans.ts';
+import { procfs } from '../core/process/procfs.ts';
+import { readCount } from './arguments.ts';
+import type { Run } from './commands.ts';
+import { EXIT } from './exit-codes.ts';
+import { columns, plain } from './terminal.ts';
+import { usageError } from './usage.ts';
+
+/** Model processes whose own server is gone; ends one that a person names, once it is proven again. */
+export const runOrphans: Run = async (invocation, terminal) => {
+  const end = readCount(invocation, 'end', 2, 4_194_304);
+  if (!end.ok) return usageError(invocation.command, end.error.message, terminal);
+  const proc = procfs();
+  const orphans = orphansAmong(proc.servers());
+  if (end.value === null) {
+    if (orphans.length === 0) terminal.out('No model process is without its server.');
+    const row = ({ facts, why }: Orphan): readonly string[] => [
+      `  ${facts.pid}`,
+      `${formatBytes(proc.residentBytes(facts.pid))} resident`,
+      plain(`${(facts.command ?? []).slice(0, 4).join(' ')}: ${why}`),
+    ];
+    for (const line of columns(orphans.map(row), [0, 1])) terminal.out(line);
+    return EXIT.done;
+  }
+  const orphan = orphans.find(({ facts }) => facts.pid === end.value);
+  const identity = orphan === undefined ? null : orphanIdentity(orphan);
+  if (identity === null) {
+    const why =
+      orphan === undefined
+        ? 'is not proven to be without its server'
+        : 'listens nowhere, so it can not be proven a second time';
+    terminal.err(`landlord orphans: process ${end.value} ${why}; nothing was done.`);
+    return EXIT.refused;
+  }
+  const armed = await armSignal(identity);
+  const done = armed.ok ? await armed.value.kill() : armed;
+  if (armed.ok) armed.value[Symbol.dispose]();
+  if (!done.ok) {
+    terminal.err(`landlord orphans: ${plain(done.error.message)}`);
+    return EXIT.refused;
+  }
+  terminal.out(
+    done.value.goneAfterMs === null
+      ? `Process ${end.value} was told to end and is still there: its driver may hold it.`
+      : `Process ${end.value} is gone.`,
+  );
+  return EXIT.done;
+};
