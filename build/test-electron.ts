@@ -20,7 +20,9 @@ const host = chooseHost({
   electronVersion: electronVersion(electronPath),
 });
 if (host.kind === 'serve') {
-  process.stdout.write(`The Electron suite was not run. ${host.why.replace(/, so this runs without the tray\.$/, '.')}\n`);
+  process.stdout.write(
+    `The Electron suite was not run. ${host.why.replace(/, so this runs without the tray\.$/, '.')}\n`,
+  );
 } else {
   const appDir = await ensureApp(root, (line) => void process.stdout.write(`${line}\n`));
   const { status } = spawnSync(

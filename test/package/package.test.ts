@@ -15,16 +15,20 @@ import {
 } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { extractAll, listPackage } from '@electron/asar';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { engineFolders, enginePackages } from '../../build/package/engine-packages.ts';
 import type { Target } from '../../build/package/native.ts';
+import { namedPrograms } from '../../build/package/own-programs.ts';
 import { UNPACKED_DIR } from '../../build/package/pack.ts';
 import { listFolder, ownBytes, type PackedFile, sizeReport } from '../../build/package/sizes.ts';
 import { AUTOSTART_FILE } from '../../electron/shell/autostart.ts';
+import { TALKER_SHAPE } from '../support/engine.ts';
+import { gguf } from '../support/gguf.ts';
+import { layerFiles } from '../support/source-files.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);
@@ -85,11 +89,22 @@ describe('package: what is in it', () => {
         'resources/app.asar.unpacked/out/node/reaper-child.js',
         'resources/app.asar.unpacked/out/node/config-reader-child.js',
         'resources/app.asar.unpacked/out/node/store-worker.js',
+        'resources/app.asar.unpacked/out/node/engine-child.js',
+        'resources/app.asar.unpacked/out/node/keeper-child.js',
         'resources/app.asar.unpacked/out/renderer/index.html',
       ]),
     );
     for (const program of ['vram-landlord', 'resources/bin/landlord', 'resources/node/bin/node'])
       expect(statSync(join(unpacked, program)).mode & 0o111, program).toBe(0o111);
+  });
+
+  it('holds every program that a source starts, unpacked', () => {
+    const named = layerFiles(join(root, 'electron')).flatMap((file) =>
+      namedPrograms(readFileSync(file, 'utf8')),
+    );
+    expect(named.length).toBeGreaterThan(8);
+    for (const program of named)
+      expect(paths()).toContain(`resources/app.asar.unpacked/out/node/${basename(program)}.js`);
   });
 
   it('holds the native binaries of its target unpacked, and no other: the engine’s for the CPU and Vulkan', () => {
@@ -282,7 +297,7 @@ describe('package: what it does', () => {
     expect(stdout).toContain(`ExecStart="${join(unpacked, 'resources/bin/landlord')}" serve\n`);
   });
 
-  it('starts its main process, hosts a runtime there, and finds its children, page and preload', async () => {
+  it('starts its main process, hosts a runtime and an engine there, and ends what it started', async () => {
     // Plain Node reads no archive: its files lie in a folder of the same name, which the code can not tell.
     const resources = join(folder, 'main', 'resources');
     mkdirSync(resources, { recursive: true });
@@ -299,27 +314,39 @@ describe('package: what it does', () => {
     writeFileSync(join(electron, 'index.mjs'), stripTypeScriptTypes(standIn));
     writeFileSync(join(electron, 'package.json'), '{"name":"electron","exports":"./index.mjs"}');
 
+    const config = join(folder, 'main', 'config.yaml');
+    writeFileSync(
+      config,
+      'backends: [{ name: own, kind: llama.cpp, url: "http://127.0.0.1:1", command: [sleep, "600"] }]\n',
+    );
+    // Another program than the package's Node, as Electron is.
     const { stdout } = await run(
-      join(resources, 'node/bin/node'),
+      join(root, 'node_modules/node/bin/node'),
       [
         join(resources, 'app.asar/out/main/main.js'),
-        '--port',
-        '0',
-        '--state-dir',
-        join(folder, 'main-state'),
+        ...['--port', '0', '--state-dir', join(folder, 'main-state'), '--config', config],
       ],
-      { env: bareEnv(), cwd: folder },
+      { env: { ...bareEnv(), LANDLORD_TEST_MODEL: await gguf(TALKER_SHAPE) }, cwd: folder },
     );
-    const { events, ...saw } = JSON.parse(stdout);
+    const { events, programs, server, ...saw } = JSON.parse(stdout);
     expect(saw).toEqual({
       url: 'app://landlord/',
       pageStatus: 200,
       pageIsOurs: true,
       preloadThere: true,
-      node: join(resources, 'node/bin/node'),
+      agent: ['OK invoke=DECODE agent_id=smol'],
       devices: true,
       link: 'own',
     });
+    const node = realpathSync(join(resources, 'node/bin/node'));
+    expect(programs).toMatchObject({
+      'sampler-child.js': node,
+      'engine-child.js': node,
+      'keeper-child.js': node,
+    });
+    expect(new Set(Object.values(programs))).toEqual(new Set([node]));
+    expect(server).toBeTypeOf('number');
+    expect(existsSync(`/proc/${server}`)).toBe(false);
     expect(events).toMatchObject({ ok: true });
     expect(events.value.map((event: { readonly kind: string }) => event.kind)).toContain('started');
   }, 60_000);

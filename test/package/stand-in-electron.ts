@@ -5,8 +5,9 @@
  * stripped before it is put beside the package.
  */
 import { EventEmitter } from 'node:events';
-import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { connect } from 'node:net';
+import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type * as Electron from 'electron';
 
@@ -87,13 +88,17 @@ export class BrowserWindow
     const page = await servePage?.(request);
     await this.#ask(url, 'watch', {});
     for (let tries = 0; tries < 200 && !showsDevice(); tries += 1) await delay(50);
+    const agent = await firstTurn();
+    for (let tries = 0; tries < 200 && ownServer() === null; tries += 1) await delay(50);
     const found = await this.#ask(url, 'events', { afterId: null, limit: 50 });
     const saw = {
       url,
       pageStatus: page?.status,
       pageIsOurs: (await page?.text())?.includes('VRAM Landlord'),
       preloadThere: existsSync(this.#preload),
-      node: process.execPath,
+      agent,
+      programs: ownPrograms(),
+      server: ownServer(),
       devices: showsDevice(),
       link: pushed.find(({ channel }) => channel === 'landlord:push:link')?.value.kind,
       events: found,
@@ -117,6 +122,67 @@ export class BrowserWindow
   }
   minimize(): void {}
   restore(): void {}
+}
+
+/** An agent of the embedded engine, as any program has one: over the ledger socket. */
+function firstTurn(): Promise<readonly string[]> {
+  const stateDir = process.argv[process.argv.indexOf('--state-dir') + 1] ?? '';
+  const socket = connect(join(stateDir, 'landlord.sock'));
+  let text = '';
+  return new Promise((resolve) => {
+    const done = (): void => {
+      socket.destroy();
+      resolve(text.split('\n').filter((line) => line.startsWith('OK invoke') || line.startsWith('ERR')));
+    };
+    socket.setEncoding('utf8').on('data', (part: string) => {
+      text += part;
+      if (/^ERR|^END_RESPONSE/m.test(text)) done();
+    });
+    socket.on('error', (error) => {
+      text += `ERR ${error.message}\n`;
+    });
+    socket.on('close', done);
+    socket.write(`REGISTER smol\t${process.env.LANDLORD_TEST_MODEL}\nDECODE smol 4 hello\n`);
+  });
+}
+
+/** Scripts that run below this process, and the program that runs each. */
+function ownPrograms(): Readonly<Record<string, string>> {
+  const parents = new Map<number, number>();
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    const stat = of(() => readFileSync(`/proc/${pid}/stat`, 'utf8'));
+    const parent = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[1];
+    if (parent !== undefined) parents.set(Number(pid), Number(parent));
+  }
+  const isOurs = (pid: number): boolean => {
+    const parent = parents.get(pid);
+    return parent !== undefined && (parent === process.pid || isOurs(parent));
+  };
+  return Object.fromEntries(
+    [...parents.keys()].filter(isOurs).flatMap((pid) => {
+      const args = of(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8'))?.split('\0') ?? [];
+      const script = args.find((arg) => arg.endsWith('.js'));
+      const program = of(() => readlinkSync(`/proc/${pid}/exe`));
+      return script === undefined || program === null ? [] : [[basename(script), program]];
+    }),
+  );
+}
+
+/** null: it is gone. */
+function of<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch {
+    return null;
+  }
+}
+
+/** The pid of the server that the config gives a command for. */
+function ownServer(): unknown {
+  const states = pushed.filter(({ channel }) => channel === 'landlord:push:state');
+  const backends = states.at(-1)?.value.backends;
+  const [first] = Array.isArray(backends) ? backends : [];
+  return first?.own?.pid ?? null;
 }
 
 function showsDevice(): boolean {

@@ -21,7 +21,12 @@ export async function armSignal(
   identity: ProcessIdentity,
   childPath: string = CHILD,
 ): Promise<Result<ArmedSignal>> {
-  const child = fork(childPath, [], { execArgv: [], stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
+  const child = fork(childPath, [], {
+    // Said, or Electron's own fork takes its helper program for it on macOS.
+    execPath: process.execPath,
+    execArgv: [],
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  });
   child.unref();
   child.channel?.unref();
   const answer = await ask(child, { type: 'arm', identity }, ARM_LIMIT_MS);

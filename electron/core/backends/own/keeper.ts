@@ -24,6 +24,8 @@ export function keep(
   onEnd: (end: RunEnd) => void,
 ): KeptRun {
   const keeper: ChildProcess = fork(CHILD, [], {
+    // Said, or Electron's own fork takes its helper program for it on macOS.
+    execPath: process.execPath,
     execArgv: ['--max-semi-space-size=1', '--max-old-space-size=64', '--disable-warning=ExperimentalWarning'],
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     // Ctrl-C in the runtime's terminal is the runtime's; it stops its servers in order.
