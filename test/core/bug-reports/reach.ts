@@ -42,8 +42,8 @@ export const REPORTS: Readonly<Record<string, Reach>> = {
     test: 'trusts the smaller of the driver and total minus the book',
   },
   '30-orphan-llama-server-windows': {
-    file: 'test/core/backends/own/supervisor.test.ts',
-    test: 'a runtime that is killed takes its server and all that it started with it',
+    file: 'test/integration/orphans.test.ts',
+    test: 'whose router is gone is listed, and ended when a person names it',
   },
   '32-zombie-rows': { file: `${HERE}/processes.test.ts`, test: '32 zombie-rows' },
   '33-igpu-chosen-windows': {
