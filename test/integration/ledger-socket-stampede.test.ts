@@ -8,7 +8,7 @@ import { eventually, SocketClient } from '../support/socket-client.ts';
 const CLIENTS = 64;
 const ROOM_FOR = 10;
 const ROUNDS = 1_000;
-const KILL_ROUNDS = 25;
+const KILL_ROUNDS = 15;
 /** Ten files' weights and the context of one. */
 const CAP = { capBytes: ROOM_FOR * 100 * MB + 50 * MB };
 
