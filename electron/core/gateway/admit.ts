@@ -11,16 +11,33 @@ const RETRY_EVERY_MS = 2_000;
 
 /**
  * Has the model of a request loaded, or waits until it may be; waits only where its agent does.
+ * At once where it is there and nobody else's turn for its memory has come.
  * Errors: those of admission.ts, and `local_backend_busy` where another one's turn for that memory has come.
  */
-export async function admit(
+export function admit(
   parts: GatewayParts,
   exchange: Exchange,
   { view }: Route,
   asker: Asker,
   waiting: Waiting | null,
-): Promise<Result<void>> {
+): Result<void> | Promise<Result<void>> {
   if (view === null || exchange.work === 'other') return ok(undefined);
+  if (isThere(parts, view) && parts.turnover.before(view) === null) return ok(undefined);
+  return admitLater(parts, exchange, view, asker, waiting);
+}
+
+function isThere({ context }: GatewayParts, view: ModelView): boolean {
+  const status = context.loop.models.get(view.id)?.status;
+  return status === 'loaded' || status === 'sleeping';
+}
+
+async function admitLater(
+  parts: GatewayParts,
+  exchange: Exchange,
+  view: ModelView,
+  asker: Asker,
+  waiting: Waiting | null,
+): Promise<Result<void>> {
   const fromMs = parts.monotonicMs();
   const { class: turnClass, memoryWaitMs, toldToWait } = asker.conduct;
   let place: Disposable | null = null;
@@ -57,13 +74,14 @@ interface Denied {
 
 /** null: it may go on. */
 async function tryOnce(
-  { turnover, admission, context }: GatewayParts,
+  parts: GatewayParts,
   exchange: Exchange,
   view: ModelView,
   asker: Asker,
   waiting: Waiting | null,
   waitsSinceMs: number | null,
 ): Promise<Denied | null> {
+  const { turnover, admission } = parts;
   const waits = asker.conduct.memoryWaitMs > 0;
   const before = turnover.before(view);
   if (before !== null) {
@@ -72,8 +90,7 @@ async function tryOnce(
     return { code: 'local_backend_busy', why, result, passes: 'by_itself' };
   }
   // One that is there needs no more room, however full it is beside it.
-  const status = context.loop.models.get(view.id)?.status;
-  if (status === 'loaded' || status === 'sleeping') return null;
+  if (isThere(parts, view)) return null;
   const holding = turnover.holding(view, waitsSinceMs, asker.conduct.class);
   if (holding !== null && waits) {
     const why = `${view.id} needs the memory of ${holding.modelId}, which has just been loaded and is in use`;
@@ -85,7 +102,7 @@ async function tryOnce(
     };
   }
   const mayEvict = asker.onDeflected === undefined && holding === null;
-  const admitting = admission.admit(view.id, exchange.gone, mayEvict);
+  const admitting = admission.admit(view.id, exchange.departure.signal, mayEvict);
   if (admitting === null) return null;
   waiting?.begin(`waiting: ${view.id} is being loaded`);
   const admitted = await admitting;
@@ -130,7 +147,7 @@ async function waitFor(
   };
   // While it waits it is in nobody's way.
   exchange.seat?.leave();
-  const isWorth = await loop.until(isWorthATry, limitMs, exchange.gone);
+  const isWorth = await loop.until(isWorthATry, limitMs, exchange.departure.signal);
   const isIn = (await exchange.seat?.enter()) ?? true;
   return isWorth && isIn;
 }

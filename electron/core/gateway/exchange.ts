@@ -17,8 +17,6 @@ export interface Exchange {
   /** The backend whose port was called; null: the gateway's own address. */
   readonly front: BackendSetting | null;
   readonly departure: Departure;
-  /** Raised when the client leaves. Made when it is first asked for; `departure` is cheaper. */
-  readonly gone: AbortSignal;
   readonly arrivedAtMs: number;
   /** Headers of ours on the answer; grows as things are found out. */
   readonly own: Record<string, string>;
@@ -50,9 +48,6 @@ export function openExchange(
     dialect: dialectOf(path),
     front,
     departure,
-    get gone() {
-      return departure.signal;
-    },
     arrivedAtMs: nowMs,
     own: {},
     head: null,

@@ -43,14 +43,14 @@ export async function admitLoad(
   const { loop } = parts.context;
   const { view } = frontRoute(model, loop.models.views(), front, front.url ?? '');
   if (view === null || (view.status !== 'unloaded' && view.status !== 'failed')) return true;
-  const loading = parts.admission.admit(view.id, exchange.gone, true);
+  const loading = parts.admission.admit(view.id, exchange.departure.signal, true);
   if (loading === null) return true;
   const status = (): string | undefined => loop.models.get(view.id)?.status;
   // The router answers when a load begins, long before it has ended.
   const begun = loop.until(
     () => status() === 'loading' || status() === 'loaded',
     wish === 'load' ? BEGIN_LIMIT_MS : 0,
-    exchange.gone,
+    exchange.departure.signal,
   );
   const admitted = await (wish === 'load'
     ? Promise.race([loading, begun.then((began) => (began ? null : loading))])

@@ -49,7 +49,8 @@ export interface GatewayParts {
   readonly turnover: Turnover;
   readonly flights: InFlight;
   readonly routes: KnownRoutes;
-  dispatcher(): Promise<Dispatcher>;
+  /** A promise only for the first who asks. */
+  dispatcher(): Dispatcher | Promise<Dispatcher>;
   readonly keepAliveMs: { readonly first: number; readonly every: number };
   readonly tell: (event: NewEvent) => void;
   readonly report: (event: ReportedEvent) => void;
@@ -100,8 +101,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const queues = new Map<string, DeviceQueue>();
   const listeners = new Set<() => void>();
   const monotonicMs = (): number => context.clock.monotonicMs();
-  let dispatcher: Promise<Dispatcher> | null =
-    options.dispatcher === undefined ? null : Promise.resolve(options.dispatcher);
+  let dispatcher: Dispatcher | Promise<Dispatcher> | null = options.dispatcher ?? null;
   const queue = (deviceId: string | null): DeviceQueue => {
     const id = deviceId ?? NO_DEVICE;
     const known = queues.get(id);
@@ -124,7 +124,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     flights,
     routes: new KnownRoutes(),
     dispatcher() {
-      dispatcher ??= makeDispatcher();
+      dispatcher ??= makeDispatcher().then((made) => {
+        dispatcher = made;
+        return made;
+      });
       return dispatcher;
     },
     keepAliveMs: options.pace?.keepAliveMs ?? KEEP_ALIVE_MS,

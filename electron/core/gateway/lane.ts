@@ -1,13 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 import { acquireTurn, LONGEST_WAIT_MS } from '../gate/acquire.ts';
-import type { Gate } from '../gate/gate.ts';
+import type { Gate, TurnOptions } from '../gate/gate.ts';
 import type { LaneFiles } from '../gate/lane-files.ts';
 import { heldInLine, type LineHolder, turnHolds } from '../gate/nested.ts';
+import { newcomerName } from '../gate/queue.ts';
 import type { OnReport } from '../gate/reports.ts';
 import type { TurnClass } from '../gate/sidecar.ts';
 import { type BusyTurn, type CancelledTurn, type GrantedTurn, parseTurns } from '../gate/turn.ts';
 import { slotsOf } from '../gate/width.ts';
 import { callingProcess } from './caller.ts';
+import type { Departure } from './departure.ts';
 import { AGED_MS, type LaneLines } from './lane-line.ts';
 
 /**
@@ -33,29 +35,41 @@ export interface LaneWish {
   readonly class: TurnClass;
   readonly waits: boolean;
   readonly request: IncomingMessage;
-  readonly signal: AbortSignal;
+  readonly departure: Departure;
   readonly onReport: OnReport;
   /** Called once if it has to wait. */
   readonly onWaiting: () => void;
 }
 
-/** Tries at once; finds out whether the agent holds it itself; waits in line only then. */
-export async function takeLane(wish: LaneWish): Promise<LaneTaken> {
-  const { gate, url, model, lines, waits, signal } = wish;
+/** At once where it is free; else finds out whether the agent holds it itself, and waits in line only then. */
+export function takeLane(wish: LaneWish): LaneTaken | Promise<LaneTaken> {
+  const { lines, url, waits } = wish;
   if (claimHolds(wish)) return { kind: 'own', name: oneOf(wish.request.headers['x-landlord-turn']) };
-  const about = {
-    model,
-    session: wish.session,
-    class: wish.class,
-    onReport: wish.onReport,
-    reports: false,
-    sidecar: 'soon' as const,
-  };
   // Whoever stands in line here comes first, and what is all ours nobody else holds, the agent neither:
   // finding that out from the kernel would cost each that waits a walk over /proc.
   const isOurs = waits && allOurs(wish);
-  const first =
-    (lines.isEmpty(url) && !isOurs) || !waits ? await acquireTurn(gate, url, { ...about, waitMs: 0 }) : null;
+  const mayTry = (lines.isEmpty(url) && !isOurs) || !waits;
+  return (mayTry ? takeNow(wish) : null) ?? takeLater(wish, mayTry, isOurs);
+}
+
+function optionsOf({ model, session, class: turnClass, onReport }: LaneWish): TurnOptions {
+  return { model, session, class: turnClass, onReport, reports: false, sidecar: 'soon' };
+}
+
+/** null: it is not free. */
+function takeNow(wish: LaneWish): LaneTaken | null {
+  const { gate, url } = wish;
+  const prepared = gate.prepare(url, optionsOf(wish));
+  const turn =
+    prepared.kind === 'settled' ? prepared.turn : gate.attempt(prepared.context, newcomerName(wish.class), 0);
+  return turn.kind === 'missed' ? null : settled(wish, turn);
+}
+
+async function takeLater(wish: LaneWish, mayTry: boolean, isOurs: boolean): Promise<LaneTaken> {
+  const { gate, url, model, lines, waits, departure } = wish;
+  const { signal } = departure;
+  const about = optionsOf(wish);
+  const first = mayTry ? await acquireTurn(gate, url, { ...about, waitMs: 0 }) : null;
   const got = first === null ? null : settled(wish, first);
   if (got !== null && got.kind !== 'busy') return got;
   const own = isOurs ? null : await heldByCaller(wish);

@@ -131,7 +131,7 @@ async function toAnother(
           session: asker.name,
           model,
           class: asker.conduct.class,
-          signal: exchange.gone,
+          signal: exchange.departure.signal,
           reports: false,
           onReport: (report) => parts.report(failOpenNews(report, { session: asker.name, model })),
         })

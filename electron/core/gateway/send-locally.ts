@@ -39,10 +39,13 @@ export async function sendLocally(
 ): Promise<LocalEnd> {
   let attempt = 0;
   for (let admissions = 1; ; admissions += 1) {
-    const admitted = await admit(parts, exchange, route, asker, waiting);
+    // What is free at once is not waited for: each await is a round through the queue of promises.
+    const admitting = admit(parts, exchange, route, asker, waiting);
+    const admitted = admitting instanceof Promise ? await admitting : admitting;
     if (!admitted.ok) return { kind: 'not_here', error: admitted.error };
     const wasThere = isThere(parts, route);
-    const lane = await laneFor(parts, exchange, route, asker, waiting);
+    const taking = laneFor(parts, exchange, route, asker, waiting);
+    const lane = taking instanceof Promise ? await taking : taking;
     if (lane?.kind === 'left')
       return { kind: 'not_here', error: fail('cancelled', 'The client left.').error };
     if (lane?.kind === 'busy') {
@@ -55,13 +58,13 @@ export async function sendLocally(
     // and not while others stand before a lane that does nothing.
     if (wasThere && !isThere(parts, route) && admissions < MOST_ADMISSIONS) continue;
     const name = lane?.name ?? null;
-    if (name === null) delete exchange.own['x-landlord-turn'];
-    else exchange.own['x-landlord-turn'] = name;
+    if (name !== null) exchange.own['x-landlord-turn'] = name;
+    else if (exchange.own['x-landlord-turn'] !== undefined) delete exchange.own['x-landlord-turn'];
     asker.onDeflected?.();
     const mayRetry = attempt === 0 && (exchange.head?.whole ?? !mayHaveBody(exchange.request));
     const end = await send(parts, exchange, route, waiting, mayRetry, () => turn?.[Symbol.dispose]());
     if (end.kind === 'refused' && mayRetry && !exchange.departure.left) {
-      await seenGone(parts, route, exchange.gone);
+      await seenGone(parts, route, exchange.departure.signal);
       attempt += 1;
       continue;
     }
@@ -114,37 +117,34 @@ function localEnd(route: Route, end: Forwarded): LocalEnd {
   }
 }
 
-async function laneFor(
+function laneFor(
   parts: GatewayParts,
   exchange: Exchange,
   { setting, url, view }: Route,
   asker: Asker,
   waiting: Waiting | null,
-): Promise<LaneTaken | null> {
+): LaneTaken | null | Promise<LaneTaken> {
   if (exchange.work !== 'generate' || setting.lanes === null) return null;
   const fromMs = parts.monotonicMs();
   const model = view?.observed.name ?? null;
   const session = asker.name;
-  try {
-    return await takeLane({
-      gate: parts.gate,
-      lines: parts.lines,
-      url,
-      model,
-      session,
-      class: asker.conduct.class,
-      waits: asker.conduct.onBusy === 'wait',
-      request: exchange.request,
-      // Only one that waits needs it.
-      get signal() {
-        return exchange.gone;
-      },
-      onReport: (report) => parts.report(failOpenNews(report, { session, model })),
-      onWaiting: () => waiting?.begin('waiting: the local model is in use'),
-    });
-  } finally {
+  const taken = takeLane({
+    gate: parts.gate,
+    lines: parts.lines,
+    url,
+    model,
+    session,
+    class: asker.conduct.class,
+    waits: asker.conduct.onBusy === 'wait',
+    request: exchange.request,
+    departure: exchange.departure,
+    onReport: (report) => parts.report(failOpenNews(report, { session, model })),
+    onWaiting: () => waiting?.begin('waiting: the local model is in use'),
+  });
+  if (!(taken instanceof Promise)) return taken;
+  return taken.finally(() => {
     exchange.waitedMs += parts.monotonicMs() - fromMs;
-  }
+  });
 }
 
 async function send(
@@ -159,8 +159,9 @@ async function send(
   const begun = waiting?.end() ?? false;
   const { origin, path } = upstreamPath(route.url, exchange.path);
   const { body, contentLength } = bodyFor(exchange, route.sentName);
+  const dispatcher = parts.dispatcher();
   return forward({
-    dispatcher: await parts.dispatcher(),
+    dispatcher: dispatcher instanceof Promise ? await dispatcher : dispatcher,
     origin,
     method: request.method ?? 'GET',
     path,

@@ -64,7 +64,8 @@ export async function serve(parts: GatewayParts, exchange: Exchange): Promise<vo
   // A server of ours may wait for its first use.
   const mayStart = first.ok ? first.value.view === null && first.value.setting.start === 'use' : true;
   const name = first.ok ? `${first.value.setting.name}/` : wanted;
-  const route = mayStart && (await startForUse(parts.context, name, exchange.gone)) ? look() : first;
+  const route =
+    mayStart && (await startForUse(parts.context, name, exchange.departure.signal)) ? look() : first;
   if (!route.ok) {
     sendRefusal(response, refusalFor(route.error), exchange.dialect, {});
     recordEnd(parts, exchange, wanted, null, refusedOutcome(null, route.error, 404));
