@@ -265,6 +265,19 @@ describe('desk: suspend, resume, shutdown', () => {
     expect(unloadsBeforeSuspend({ models })).toEqual([{ type: 'unload', model: 'r/idle', force: false }]);
   });
 
+  it('holds the suspend up from when that is set until it is no more', async () => {
+    const set = await started();
+    const choose = async (): Promise<void> => {
+      set.electron.choose('Settings', 'Unload big models before the machine sleeps');
+      await vi.advanceTimersByTimeAsync(1_000);
+    };
+    await choose();
+    expect(set.inhibitors.delay.state).toBe('held');
+    await choose();
+    expect(set.inhibitors.delay.state).toBe('free');
+    set.desk.stop();
+  });
+
   it('unloads nothing where that is not set', async () => {
     const set = await started();
     await publish(set, idle);

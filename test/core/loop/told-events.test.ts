@@ -201,6 +201,7 @@ describe('what a changed status tells', () => {
     let told: BackendSnapshot['status'] | undefined;
     const kinds: (string | undefined)[] = [];
     const goes: readonly (readonly [Parameters<typeof own>[0], BackendSnapshot['status']])[] = [
+      ['idle', 'unknown'],
       ['idle', 'down'],
       ['starting', 'down'],
       ['running', 'down'],
@@ -216,6 +217,7 @@ describe('what a changed status tells', () => {
       told = next;
     }
     expect(kinds).toEqual([
+      undefined,
       undefined,
       undefined,
       undefined,
