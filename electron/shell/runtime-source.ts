@@ -6,6 +6,7 @@
  *     └ one runs already ──► attached ──it ends──► lost ──found again──► attached
  *                                                   └──host()──► own
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import { fail, ok, type Result } from '../../shared/errors.ts';
 import type { LandlordEvent } from '../../shared/events.ts';
 import type { LinkState } from '../../shared/ipc-schema.ts';
@@ -49,6 +50,8 @@ type Behind =
 
 /** A service that is restarted is back within seconds; the first try comes at once. */
 const RETRY_MS = 2000;
+/** How long one that has ended may take to be gone: the driver takes its memory back first. */
+const GONE_WITHIN_MS = 10_000;
 
 /** Starts one, or takes the one that is there. */
 export async function connectRuntime(
@@ -123,8 +126,15 @@ function createSource(
     retry.unref();
   };
   const host = async (): Promise<Result<CommandDone>> => {
-    const next = await startOrAttach(parts, choice);
-    if (!next.ok) return next;
+    const isLost = (): boolean => behind.kind === 'lost' && !stopped;
+    const untilMs = performance.now() + GONE_WITHIN_MS;
+    let next = await startOrAttach(parts, choice);
+    // A process that was killed answers no more some time before it lets go of its lock.
+    while (!next.ok && next.error.code === 'already_running' && isLost() && performance.now() < untilMs) {
+      await delay(Math.min(retryMs, GONE_WITHIN_MS));
+      next = await startOrAttach(parts, choice);
+    }
+    if (!next.ok) return isLost() || stopped ? next : ok({ message: link.message });
     if (stopped || behind.kind !== 'lost') {
       await end(next.value);
       return stopped ? fail('cancelled', 'The app is ending.') : ok({ message: link.message });

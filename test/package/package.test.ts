@@ -216,9 +216,10 @@ describe('package: what is in it', () => {
 
 describe('package: what it does', () => {
   it('serves under its own Node, from a path with a space in it and through a link', async () => {
-    const link = join(folder, 'linked');
+    const place = mkdtempSync(join(folder, 'served-'));
+    const link = join(place, 'linked');
     symlinkSync(join(unpacked, 'resources/bin/landlord'), link);
-    const stateDir = join(folder, 'state');
+    const stateDir = join(place, 'state');
     const served = spawn(link, ['serve', '--port', '0', '--state-dir', stateDir], {
       env: bareEnv(),
       cwd: folder,
@@ -299,7 +300,8 @@ describe('package: what it does', () => {
 
   it('starts its main process, hosts a runtime and an engine there, and ends what it started', async () => {
     // Plain Node reads no archive: its files lie in a folder of the same name, which the code can not tell.
-    const resources = join(folder, 'main', 'resources');
+    const place = mkdtempSync(join(folder, 'main-'));
+    const resources = join(place, 'resources');
     mkdirSync(resources, { recursive: true });
     extractAll(join(unpacked, 'resources/app.asar'), join(resources, 'app.asar'));
     // What is unpacked has only its name in the archive; plain Node would find nothing there.
@@ -308,13 +310,13 @@ describe('package: what it does', () => {
       recursive: true,
     });
     symlinkSync(join(unpacked, 'resources/node'), join(resources, 'node'));
-    const electron = join(folder, 'main', 'node_modules', 'electron');
+    const electron = join(place, 'node_modules', 'electron');
     mkdirSync(electron, { recursive: true });
     const standIn = readFileSync(join(root, 'test/package/stand-in-electron.ts'), 'utf8');
     writeFileSync(join(electron, 'index.mjs'), stripTypeScriptTypes(standIn));
     writeFileSync(join(electron, 'package.json'), '{"name":"electron","exports":"./index.mjs"}');
 
-    const config = join(folder, 'main', 'config.yaml');
+    const config = join(place, 'config.yaml');
     writeFileSync(
       config,
       'backends: [{ name: own, kind: llama.cpp, url: "http://127.0.0.1:1", command: [sleep, "600"] }]\n',
@@ -324,7 +326,7 @@ describe('package: what it does', () => {
       join(root, 'node_modules/node/bin/node'),
       [
         join(resources, 'app.asar/out/main/main.js'),
-        ...['--port', '0', '--state-dir', join(folder, 'main-state'), '--config', config],
+        ...['--port', '0', '--state-dir', join(place, 'state'), '--config', config],
       ],
       { env: { ...bareEnv(), LANDLORD_TEST_MODEL: await gguf(TALKER_SHAPE) }, cwd: folder },
     );
