@@ -62,6 +62,13 @@ function ask(model: string, session: string) {
   return request(port(), 'POST', '/v1/chat/completions', headers, body(model, false));
 }
 
+/** What the list of models says of each. */
+async function statuses(): Promise<ReadonlyMap<string, string>> {
+  const { text } = await request(port(), 'GET', '/v1/models');
+  const list: { data: { id: string; landlord: { status: string } }[] } = JSON.parse(text);
+  return new Map(list.data.map((model) => [model.id, model.landlord.status]));
+}
+
 /** A stream and what has come of it so far. */
 function stream(model: string, session: string) {
   let text = '';
@@ -96,8 +103,7 @@ describe('a stream that waits', () => {
     await landlord.must({ type: 'pin', model: 'router/one' });
     const waiting = stream('two', 'patient');
     await until(() => waiting.text().startsWith(': waiting'), 30_000, 'a comment');
-    const yields = await request(port(), 'GET', '/v1/models');
-    expect(yields.json).toMatchObject({ object: 'list' });
+    expect((await statuses()).get('two')).toBe('needs_evictions');
     const batch = await request(
       port(),
       'POST',
@@ -124,6 +130,7 @@ describe('a stream that waits', () => {
     const waiting = stream('two', 'patient');
     await until(() => waiting.text().startsWith(': waiting'), 30_000, 'a comment');
     expect(waiting.text()).toContain('big_models_asleep');
+    expect((await statuses()).get('two')).toBe('asleep');
     expect((await ask('two', 'hasty')).json).toMatchObject({ error: { code: 'big_models_asleep' } });
     await landlord.must({ type: 'wake' });
     expect(await waiting.done).toContain('data: [DONE]');
