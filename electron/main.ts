@@ -15,6 +15,7 @@ import {
   shell,
   Tray,
 } from 'electron';
+import { APP_ID } from '../shared/app-id.ts';
 import { messageOf } from '../shared/errors.ts';
 import { startShell } from './shell/app.ts';
 import { HIDDEN_SWITCH } from './shell/autostart.ts';
@@ -27,6 +28,9 @@ import { connectRuntime } from './shell/runtime-source.ts';
 // `process.execPath`, and in here that is Electron, which runs no scripts. They are for Node.
 const node = findNode({ appPath: app.getAppPath(), resourcesPath: process.resourcesPath });
 if (node.ok) process.execPath = node.value;
+
+// As the installer writes it into the shortcut: Windows shows no notification of another id.
+if (process.platform === 'win32') app.setAppUserModelId(APP_ID);
 
 // Not awaited: Electron becomes ready only once this module has run to its end.
 startShell({

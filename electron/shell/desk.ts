@@ -3,6 +3,7 @@
  * ties them to the runtime. It decides nothing about memory; what it shows is made in shared/.
  */
 
+import { isQuiet } from '../../shared/app-settings.ts';
 import { type BringBackMemory, bringBackStep, NO_BRING_BACK } from '../../shared/bring-back.ts';
 import type { LandlordEvent } from '../../shared/events.ts';
 import type { Place, TrayAction } from '../../shared/tray-entry.ts';
@@ -212,7 +213,21 @@ export class Desk {
     const { source, settings, clock } = this.#options;
     const step = bringBackStep(this.#bringBack, source.api.state(), clock.monotonicMs());
     this.#bringBack = step.memory;
-    if (step.restore && settings.get().bringBack) void source.api.command({ type: 'restore' });
+    if (step.restore && settings.get().bringBack) void this.#bringItBack();
+  }
+
+  async #bringItBack(): Promise<void> {
+    const { source, settings, clock } = this.#options;
+    const done = await source.api.command({ type: 'restore' });
+    const { notifications, quietHours } = settings.get();
+    // Nobody asked for it, so that it is told like what the guards do.
+    if (notifications !== 'all' || isQuiet(quietHours, clock.epochMs())) return;
+    await this.#notifications.say({
+      title: 'The memory is free again',
+      body: done.ok ? done.value.message : done.error.message,
+      urgency: 'low',
+      eventId: null,
+    });
   }
 
   async #act(action: TrayAction): Promise<void> {

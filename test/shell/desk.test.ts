@@ -339,6 +339,35 @@ describe('desk: what left for a game', () => {
       for (let round = 0; round < 6; round += 1) await publish(set, game(null));
       const restores = set.source.runtime.commands.filter((command) => command.type === 'restore');
       expect(restores).toHaveLength(bringBack ? 1 : 0);
+      expect(set.electron.notifications.map(({ options }) => [options.title, options.body])).toEqual(
+        bringBack ? [['The memory is free again', 'Did restore.']] : [],
+      );
+      set.desk.stop();
+    }
+  });
+});
+
+describe('desk: what comes back by itself', () => {
+  it('is not told where only what is needed is, or in quiet hours', async () => {
+    for (const settings of [
+      { notifications: 'needed' },
+      { quietHours: { fromMinute: 0, toMinute: 24 * 60 - 1 } },
+    ] as const) {
+      const set = await started({ settings });
+      await publish(set, { restorable: [] });
+      const [card] = sampleState().devices;
+      const tenant = {
+        kind: 'foreign',
+        name: 'game',
+        deviceId: card?.id ?? '',
+        predictedBytes: null,
+      } as const;
+      const restorable = ['router/vision-27b'];
+      const tenants = [{ ...tenant, id: 'game', measuredBytes: 8e9, pids: [9] }];
+      for (let round = 0; round < 3; round += 1) await publish(set, { restorable, tenants });
+      for (let round = 0; round < 6; round += 1) await publish(set, { restorable, tenants: [] });
+      expect(set.source.runtime.commands).toContainEqual({ type: 'restore' });
+      expect(set.electron.notifications).toEqual([]);
       set.desk.stop();
     }
   });

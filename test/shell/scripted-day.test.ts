@@ -269,7 +269,7 @@ describe('the scripted day', () => {
     await day.until('12:30');
     day.set.electron.choose('Put big models to sleep', 'For 1 hour');
     await day.passes(10_000);
-    day.look('Sleep', 'A game at lunch: `Put big models to sleep`, `For 1 hour`.');
+    day.look('Sleep', 'Quiet fans at lunch: `Put big models to sleep`, `For 1 hour`.');
 
     await day.until('13:30');
     scene.asleep = null;
@@ -282,6 +282,29 @@ describe('the scripted day', () => {
     day.look(
       'Wake',
       'The hour is over. writer-27b is loaded from the menu, and what had left is brought back.',
+    );
+
+    await day.until('15:00');
+    scene.gameBytes = 2 * GB;
+    await day.passes(2_000);
+    day.leave(WRITER);
+    scene.restorable = [WRITER];
+    day.happens(
+      told.evicted(
+        'writer-27b',
+        'it was idle for 89 min and 3.1 GB was free, 0.9 GB under the floor',
+        16.9 * GB,
+      ),
+    );
+    scene.gameBytes = 13 * GB;
+    await day.passes(10_000);
+    day.look('A game is started', 'It grows, and the model that was used longest ago makes room for it.');
+    await day.until('16:30');
+    scene.gameBytes = 0;
+    await day.passes(30_000);
+    day.look(
+      'The game ends',
+      'Its memory is free for a while, so what left for it is loaded again by itself.',
     );
 
     day.set.electron.choose('Settings', 'Unload big models before the machine sleeps');

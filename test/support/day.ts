@@ -12,6 +12,8 @@ const FLOOR = 4 * GB;
 /** What changes over the day; the state follows from it. */
 export interface Scene {
   desktopBytes: number;
+  /** What a game holds; 0: none runs. */
+  gameBytes: number;
   evicting: boolean;
   models: ModelState[];
   lanes: LandlordState['lanes'];
@@ -26,6 +28,7 @@ export interface Scene {
 export function morning(): Scene {
   return {
     desktopBytes: 2.6 * GB,
+    gameBytes: 0,
     evicting: false,
     models: [
       sampleModel({ id: 'router/coder-9b', big: true, predictedBytes: 7.2 * GB, deviceId: CARD }),
@@ -55,7 +58,7 @@ export function stateOf(scene: Scene, before: LandlordState, nowMs: number): Lan
   const [device] = before.devices;
   if (device === undefined) throw new Error('the sample has a device');
   const held = scene.models.reduce((sum, model) => sum + (model.measuredBytes ?? 0), 0);
-  const freeBytes = TOTAL - scene.desktopBytes - held;
+  const freeBytes = TOTAL - scene.desktopBytes - scene.gameBytes - held;
   const at = new Date(nowMs).toISOString();
   return {
     ...before,
@@ -78,7 +81,7 @@ export function stateOf(scene: Scene, before: LandlordState, nowMs: number): Lan
         evictionUnderWay: scene.evicting,
       },
     ],
-    tenants: [],
+    tenants: scene.gameBytes === 0 ? [] : [game(scene.gameBytes)],
     models: scene.routerUp ? scene.models : [],
     lanes: scene.lanes,
     agents: scene.agents,
@@ -87,6 +90,18 @@ export function stateOf(scene: Scene, before: LandlordState, nowMs: number): Lan
     backends: before.backends
       .filter((backend) => backend.name === 'router')
       .map((backend) => ({ ...backend, status: scene.routerUp ? 'up' : 'down' })),
+  };
+}
+
+function game(measuredBytes: number): LandlordState['tenants'][number] {
+  return {
+    id: 'foreign:game',
+    kind: 'foreign',
+    name: 'game',
+    deviceId: CARD,
+    predictedBytes: null,
+    measuredBytes,
+    pids: [7000],
   };
 }
 
