@@ -14,7 +14,7 @@
  * The folders lie as deep as the sources they are made from, so that `../../package.json` and
  * `../../out/renderer` mean the same in both.
  */
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build, type InlineConfig } from 'vite';
 import { APP_ID } from '../../shared/app-id.ts';
@@ -101,7 +101,8 @@ export async function bundleApp(root: string, appDir: string, target: Target): P
   copyNative(root, appDir, target);
   for (const folder of engineFolders(root, target)) packages.add(folder);
   writeFileSync(join(appDir, 'package.json'), `${JSON.stringify(appFacts(root, appDir), null, 2)}\n`);
-  for (const name of ['react', 'react-dom', 'scheduler', 'zustand']) {
+  const radix = readdirSync(join(root, 'node_modules/@radix-ui')).map((name) => `@radix-ui/${name}`);
+  for (const name of ['react', 'react-dom', 'scheduler', 'zustand', 'uplot', ...radix]) {
     packages.add(join(root, 'node_modules', name));
   }
   writeFileSync(

@@ -134,11 +134,10 @@ export class SqliteStore implements EventStore {
   async samples(query: SampleQuery): Promise<Result<readonly StoredSample[]>> {
     await this.#ready;
     const answer = await this.#ask({ type: 'querySamples', query });
-    if (answer.ok) {
-      // The last ten seconds are not in the file yet.
-      const unwritten = [...this.#samples, ...this.#buckets.values()];
-      return ok([...answer.value, ...unwritten.filter((sample) => isAskedFor(sample, query))]);
-    }
+    const notYetWritten = [...this.#samples, ...this.#buckets.values()].filter((one) =>
+      isAskedFor(one, query),
+    );
+    if (answer.ok) return ok([...answer.value, ...notYetWritten]);
     return fail('storage_failed', `The history can't be read because ${answer.error.why}.`);
   }
 
@@ -366,12 +365,11 @@ export class SqliteStore implements EventStore {
   #begin(why: string): void {
     const isNew = this.#trouble === null;
     this.#trouble = why;
-    if (isNew) {
-      this.#tell(
-        `Events are not stored because ${why}. The newest are kept in memory and written once that is over.`,
-        {},
-      );
-    }
+    if (!isNew) return;
+    this.#tell(
+      `Events are not stored because ${why}. The newest are kept in memory and written once that is over.`,
+      {},
+    );
   }
 
   #recovered(): void {
