@@ -134,10 +134,8 @@ export class SqliteStore implements EventStore {
   async samples(query: SampleQuery): Promise<Result<readonly StoredSample[]>> {
     await this.#ready;
     const answer = await this.#ask({ type: 'querySamples', query });
-    const notYetWritten = [...this.#samples, ...this.#buckets.values()].filter((one) =>
-      isAskedFor(one, query),
-    );
-    if (answer.ok) return ok([...answer.value, ...notYetWritten]);
+    const waiting = [...this.#samples, ...this.#buckets.values()];
+    if (answer.ok) return ok([...answer.value, ...waiting.filter((one) => isAskedFor(one, query))]);
     return fail('storage_failed', `The history can't be read because ${answer.error.why}.`);
   }
 
