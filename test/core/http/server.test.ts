@@ -1,5 +1,6 @@
 import { createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import type { GatewayMount } from '../../../electron/core/http/routes.ts';
 import { type HttpServer, startHttpServer } from '../../../electron/core/http/server.ts';
 import { fail } from '../../../shared/errors.ts';
 import { createFakeRuntime, type FakeRuntime } from '../../support/fake-runtime.ts';
@@ -112,6 +113,53 @@ describe('who may use the API', () => {
     }
     const keyOnApi = await request(server.port, 'GET', '/api/state', { authorization: 'Bearer scrape-key' });
     expect(keyOnApi.status).toBe(401);
+  });
+});
+
+describe('a request for a model, which passes by the routes', () => {
+  const handled: string[] = [];
+  const gateway: GatewayMount = {
+    addRoutes(app) {
+      app.all('/v1/*', async () => ({ through: 'routes' }));
+    },
+    async handle(asked, response) {
+      handled.push(asked.url ?? '');
+      response.end(JSON.stringify({ through: 'straight' }));
+    },
+    metrics: () => '',
+  };
+
+  it('goes straight to the gateway', async () => {
+    handled.length = 0;
+    await start({ gateway });
+    const answer = await request(server.port, 'POST', '/v1/chat/completions?a=1', {}, '{}');
+    expect(answer.json).toEqual({ through: 'straight' });
+    expect(handled).toEqual(['/v1/chat/completions?a=1']);
+  });
+
+  it('is let in by the same checks as any other', async () => {
+    handled.length = 0;
+    await start({ gateway, apiKey: 'door' });
+    const own = `127.0.0.1:${server.port}`;
+    for (const [status, headers] of [
+      [401, { host: own }],
+      [401, { host: own, authorization: 'Bearer wrong' }],
+      [421, { host: 'evil.example', authorization: 'Bearer door' }],
+      [403, { host: own, authorization: 'Bearer door', origin: 'http://evil.example' }],
+      [403, { host: own, authorization: 'Bearer door', 'sec-fetch-site': 'cross-site' }],
+    ] as const) {
+      const answer = await request(server.port, 'POST', '/v1/chat/completions', headers, '{}');
+      expect([answer.status, headers]).toEqual([status, headers]);
+    }
+    expect(handled).toEqual([]);
+    const keyed = await request(
+      server.port,
+      'POST',
+      '/v1/messages',
+      { host: own, 'x-api-key': 'door' },
+      '{}',
+    );
+    expect(keyed.json).toEqual({ through: 'straight' });
   });
 });
 
