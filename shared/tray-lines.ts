@@ -27,6 +27,12 @@ export function steppedBytes(bytes: number | null): string {
   return plainBytes(Math.floor(bytes / STEP_BYTES) * STEP_BYTES);
 }
 
+/** What a model holds, to the nearest step: it breathes by some megabytes, and the menu is not to. */
+export function heldBytes(bytes: number): string {
+  const stepBytes = bytes < 2 * STEP_BYTES ? 100_000_000 : STEP_BYTES;
+  return plainBytes(Math.max(1, Math.round(bytes / stepBytes)) * stepBytes);
+}
+
 /** `41 s` or, in steps, `40 s`; `3 min`, `2 h`. */
 export function ageText(ageMs: number, figures: Figures): string {
   const ms = Math.max(0, ageMs);

@@ -178,7 +178,7 @@ function makeRoomMenu(state: LandlordState): MenuEntry {
       ask: {
         question: 'Unload every model?',
         detail:
-          'Kept ones too. Busy models leave after their request, and nothing loads again until it is asked for.',
+          'Kept ones too. Busy models leave after their request, and nothing loads again until it is asked for. Agents keep what was said.',
         confirm: 'Unload all',
       },
     }),

@@ -3,7 +3,7 @@ import type { LandlordEvent } from './events.ts';
 import type { LandlordState, ModelState } from './state.ts';
 import { isBusy, shortModel } from './tray-agents.ts';
 import { type Ask, item, type MenuEntry, submenu, type TrayAction } from './tray-entry.ts';
-import { clockText, plainBytes } from './tray-lines.ts';
+import { clockText, heldBytes, plainBytes } from './tray-lines.ts';
 
 /** More models than this on one card are scrolled through in the window. */
 const MOST_UNLOADED = 25;
@@ -50,7 +50,7 @@ function modelEntry(model: ModelState, name: string): MenuEntry {
 }
 
 function sizeOf(model: ModelState): string | null {
-  if (model.measuredBytes !== null && model.status !== 'loading') return plainBytes(model.measuredBytes);
+  if (model.measuredBytes !== null && model.status !== 'loading') return heldBytes(model.measuredBytes);
   return model.predictedBytes === null ? null : `about ${plainBytes(model.predictedBytes)}`;
 }
 

@@ -4,6 +4,7 @@ import {
   activityLines,
   ageText,
   deviceLine,
+  heldBytes,
   plainBytes,
   shownDevices,
   steppedBytes,
@@ -31,6 +32,18 @@ describe('tray lines: figures', () => {
     ]);
     expect(steppedBytes(null)).toBe('unknown');
     expect(plainBytes(6.1 * GB)).toBe('6.1 GB');
+  });
+
+  it('of what a model holds go to the nearest step, and of a small one to 100 MB', () => {
+    expect([16.9, 16.8, 7.4, 1.1, 0.96, 0.68, 0.01].map((amount) => heldBytes(amount * GB))).toEqual([
+      '17 GB',
+      '17 GB',
+      '7.5 GB',
+      '1 GB',
+      '1 GB',
+      '700 MB',
+      '100 MB',
+    ]);
   });
 
   it('give an age in steps in the menu, to the second in the tooltip', () => {
