@@ -8,7 +8,7 @@ import { TINY_SHAPE, writeSyntheticGguf } from '../../electron/core/demo/synthet
 import { ensureLlamaServer } from '../fetch-llama-server.mjs';
 
 export const MODEL = 'tiny';
-const CLI = fileURLToPath(new URL('../../electron/cli.ts', import.meta.url));
+const CLI = join(fileURLToPath(new URL('../..', import.meta.url)), 'electron/cli.ts');
 
 /** A real router behind the gateway, a cloud of our own, and a count of who generates at once. */
 export interface ShowdownRig extends AsyncDisposable {
