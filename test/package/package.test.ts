@@ -6,6 +6,7 @@ import {
   lstatSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
@@ -71,6 +72,18 @@ function bareEnv(): Record<string, string> {
     VRAM_LANDLORD_GATE_DIR: join(folder, 'gates'),
   };
 }
+/** Command lines of this moment that name a folder. */
+function running(place: string): readonly string[] {
+  return readdirSync('/proc').flatMap((pid) => {
+    try {
+      const line = /^\d+$/.test(pid) ? readFileSync(`/proc/${pid}/cmdline`, 'utf8') : '';
+      return line.includes(place) ? [line.replaceAll('\0', ' ')] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
 const landlord = (...args: readonly string[]) =>
   run(join(unpacked, 'resources/bin/landlord'), args, { env: bareEnv(), cwd: folder });
 
@@ -349,6 +362,7 @@ describe('package: what it does', () => {
     expect(new Set(Object.values(programs))).toEqual(new Set([node]));
     expect(server).toBeTypeOf('number');
     expect(existsSync(`/proc/${server}`)).toBe(false);
+    expect(running(place)).toEqual([]);
     expect(events).toMatchObject({ ok: true });
     expect(events.value.map((event: { readonly kind: string }) => event.kind)).toContain('started');
   }, 60_000);
