@@ -53,8 +53,11 @@ function run(message: Extract<ToKeeper, { type: 'run' }>): void {
   const guarded = process.platform === 'linux' && existsSync(SETPRIV);
   const argv = guarded ? ['--pdeathsig', 'KILL', '--', program, ...args] : args;
   note(`starting ${message.command.join(' ')}`);
+  // Electron's fork sets it for us; a server that is an Electron app itself would start as plain Node.
+  const { ELECTRON_RUN_AS_NODE: _ours, ...env } = process.env;
   const started = spawn(guarded ? SETPRIV : program, argv, {
     cwd: message.cwd,
+    env,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   child = started;
