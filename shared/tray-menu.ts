@@ -39,6 +39,8 @@ export interface TrayView {
 const GB = 1_000_000_000;
 const ROOMS = [8 * GB, 16 * GB] as const;
 const PAUSE_MS = 15 * 60_000;
+/** A server that loads its model first answers after that. */
+const STARTS_WITHIN_MS = 3 * 60_000;
 
 export function trayView(input: TrayInput): TrayView {
   const state = input.link.kind === 'lost' ? null : afterResume(input.state, input.resumedAtMs);
@@ -74,25 +76,28 @@ function statusLines(input: TrayInput, state: LandlordState | null, figures: Fig
     ...lines,
     ...activityLines(state, input.nowMs, figures),
     ...agentLines(state),
-    ...backendLines(state),
+    ...backendLines(state, input.nowMs),
     ...modeLines(state, input.nowMs),
   ];
 }
 
-function backendLines(state: LandlordState): readonly string[] {
+function backendLines(state: LandlordState, nowMs: number): readonly string[] {
   return state.backends
     .filter((backend) => backend.status === 'down')
-    .flatMap((backend) => whyDown(backend) ?? []);
+    .flatMap((backend) => whyDown(backend, nowMs) ?? []);
 }
 
 /** null: as it should be, for it is to start with its first use. */
-function whyDown({ name, own }: BackendState): string | null {
+function whyDown({ name, own }: BackendState, nowMs: number): string | null {
+  const startedAtMs = own?.startedAt == null ? Number.NaN : Date.parse(own.startedAt);
   switch (own?.status) {
     case 'idle':
       return null;
     case 'starting':
     case 'running':
-      return `${name} has been started and does not answer yet`;
+      return nowMs - startedAtMs > STARTS_WITHIN_MS
+        ? `${name} does not answer`
+        : `${name} has been started and does not answer yet`;
     case 'waiting':
       return `${name} has ended and is started again`;
     case 'taken':

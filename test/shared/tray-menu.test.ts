@@ -104,13 +104,17 @@ describe('tray menu: a pure function of what is known', () => {
       logFile: '/logs/router.log',
       lastLines: [],
     };
-    const tooltip = (status: OwnServerState['status'] | null): string =>
+    const tooltip = (status: OwnServerState['status'] | null, startedAt: string | null = null): string =>
       trayView(
         input(
           {},
           {
             backends: [
-              { ...router, status: 'down', ...(status === null ? {} : { own: { ...own, status } }) },
+              {
+                ...router,
+                status: 'down',
+                ...(status === null ? {} : { own: { ...own, status, startedAt } }),
+              },
             ],
           },
         ),
@@ -118,6 +122,8 @@ describe('tray menu: a pure function of what is known', () => {
     expect(tooltip(null)).toContain('router does not answer');
     expect(tooltip('idle')).not.toContain('router');
     expect(tooltip('starting')).toContain('router has been started and does not answer yet');
+    expect(tooltip('running', '2026-03-04T08:59:00.000Z')).toContain('does not answer yet');
+    expect(tooltip('running', '2026-03-04T08:00:00.000Z')).toMatch(/router does not answer$/);
     expect(tooltip('waiting')).toContain('router has ended and is started again');
     expect(tooltip('taken')).toContain("router can't start: another program has its port");
   });
