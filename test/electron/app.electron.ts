@@ -67,6 +67,17 @@ describe('the app in Electron', () => {
     expect(seen.sandboxed.every((one) => one !== false)).toBe(true);
   });
 
+  it('reads the machine with Node beside it, and keeps what happened in its own log', async () => {
+    expect(await app.evaluate(() => process.execPath)).not.toBe(program);
+    const kinds = async (): Promise<readonly string[]> => {
+      const answer = await page.evaluate(() =>
+        Reflect.get(globalThis, 'landlord').call.events({ afterId: null, limit: 50 }),
+      );
+      return answer.ok ? answer.value.map((event: { readonly kind: string }) => event.kind) : [];
+    };
+    await expect.poll(kinds, { timeout: 30_000 }).toContain('device_found');
+  });
+
   it('opens no window and goes nowhere for the page', async () => {
     await page.evaluate(() => {
       globalThis.open('https://example.com/');
