@@ -1,62 +1,92 @@
+import type { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { RequestRecord } from '../events/request-record.ts';
+import { prometheus } from '../http/prometheus.ts';
 
 /** Upper bounds in seconds, from a token of a small model to a long prompt of a large one. */
 const BOUNDS_S = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
-/** Counters of the gateway in the Prometheus text format 0.0.4. */
+interface Meters {
+  readonly registry: Registry;
+  readonly requests: Counter<'route' | 'class' | 'code'>;
+  readonly inFlight: Gauge;
+  readonly firstByte: Histogram;
+  readonly waited: Counter;
+  readonly tokens: Counter;
+}
+
+/** The gateway's figures for Prometheus. Requests that end before its library is loaded wait for it. */
 export class Counts {
-  readonly #requests = new Map<string, number>();
-  readonly #buckets: number[] = BOUNDS_S.map(() => 0);
-  #firstBytes = 0;
-  #firstByteSumS = 0;
-  #waitedS = 0;
-  #tokens = 0;
+  #meters: Meters | null = null;
+  #loading: Promise<Meters> | null = null;
+  #early: RequestRecord[] = [];
 
   add(record: RequestRecord): void {
-    const code = record.status === null ? 'left' : String(record.status);
-    const key = `route="${record.route}",class="${record.class}",code="${code}"`;
-    this.#requests.set(key, (this.#requests.get(key) ?? 0) + 1);
-    this.#waitedS += record.waitedMs / 1000;
-    this.#tokens += record.generatedTokens ?? 0;
-    if (record.firstByteMs === null) return;
-    const seconds = record.firstByteMs / 1000;
-    this.#firstBytes += 1;
-    this.#firstByteSumS += seconds;
-    for (const [index, bound] of BOUNDS_S.entries())
-      if (seconds <= bound) this.#buckets[index] = (this.#buckets[index] ?? 0) + 1;
+    if (this.#meters === null) {
+      this.#early.push(record);
+      void this.#load();
+    } else {
+      count(this.#meters, record);
+    }
   }
 
-  render(inFlight: number): string {
-    const lines: string[] = [];
-    const metric = (name: string, type: string, help: string, values: readonly string[]): void => {
-      lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...values);
-    };
-    metric(
-      'landlord_requests_total',
-      'counter',
-      'Requests through the gateway that are over.',
-      [...this.#requests].map(([labels, count]) => `landlord_requests_total{${labels}} ${count}`),
-    );
-    metric('landlord_requests_in_flight', 'gauge', 'Requests being served or waiting.', [
-      `landlord_requests_in_flight ${inFlight}`,
-    ]);
-    metric('landlord_first_byte_seconds', 'histogram', 'From arrival to the first byte of the answer.', [
-      ...BOUNDS_S.map(
-        (bound, index) => `landlord_first_byte_seconds_bucket{le="${bound}"} ${this.#buckets[index] ?? 0}`,
-      ),
-      `landlord_first_byte_seconds_bucket{le="+Inf"} ${this.#firstBytes}`,
-      `landlord_first_byte_seconds_sum ${this.#firstByteSumS}`,
-      `landlord_first_byte_seconds_count ${this.#firstBytes}`,
-    ]);
-    metric(
-      'landlord_request_wait_seconds_total',
-      'counter',
-      'Time requests have waited for lane or memory.',
-      [`landlord_request_wait_seconds_total ${this.#waitedS}`],
-    );
-    metric('landlord_generated_tokens_total', 'counter', 'Tokens generated, as far as answers say.', [
-      `landlord_generated_tokens_total ${this.#tokens}`,
-    ]);
-    return `${lines.join('\n')}\n`;
+  /** Text format 0.0.4. */
+  async render(inFlight: number): Promise<string> {
+    const meters = await this.#load();
+    meters.inFlight.set(inFlight);
+    return meters.registry.metrics();
   }
+
+  #load(): Promise<Meters> {
+    this.#loading ??= makeMeters().then((meters) => {
+      for (const record of this.#early) count(meters, record);
+      this.#early = [];
+      this.#meters = meters;
+      return meters;
+    });
+    return this.#loading;
+  }
+}
+
+function count(meters: Meters, record: RequestRecord): void {
+  const code = record.status === null ? 'left' : String(record.status);
+  meters.requests.inc({ route: record.route, class: record.class, code });
+  meters.waited.inc(record.waitedMs / 1000);
+  meters.tokens.inc(record.generatedTokens ?? 0);
+  if (record.firstByteMs !== null) meters.firstByte.observe(record.firstByteMs / 1000);
+}
+
+async function makeMeters(): Promise<Meters> {
+  const { Registry: OneRegistry, Counter: OneCounter, Gauge: OneGauge, Histogram: One } = await prometheus();
+  const registry = new OneRegistry();
+  const registers = [registry];
+  return {
+    registry,
+    requests: new OneCounter({
+      name: 'landlord_requests_total',
+      help: 'Requests through the gateway that are over.',
+      labelNames: ['route', 'class', 'code'],
+      registers,
+    }),
+    inFlight: new OneGauge({
+      name: 'landlord_requests_in_flight',
+      help: 'Requests being served or waiting.',
+      registers,
+    }),
+    firstByte: new One({
+      name: 'landlord_first_byte_seconds',
+      help: 'From arrival to the first byte of the answer.',
+      buckets: BOUNDS_S,
+      registers,
+    }),
+    waited: new OneCounter({
+      name: 'landlord_request_wait_seconds_total',
+      help: 'Time requests have waited for lane or memory.',
+      registers,
+    }),
+    tokens: new OneCounter({
+      name: 'landlord_generated_tokens_total',
+      help: 'Tokens generated, as far as answers say.',
+      registers,
+    }),
+  };
 }

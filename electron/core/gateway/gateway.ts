@@ -30,8 +30,18 @@ export interface GatewayOptions {
   /** Each request that is over. */
   readonly onRequest: (record: RequestRecord) => void;
   readonly pace?: Partial<GatewayPace>;
+  /** Left out: nothing is parked. */
+  readonly parking?: GatewayParking;
   /** Tests: another way out. */
   readonly dispatcher?: Dispatcher;
+}
+
+/** What a request has to do with conversations that were parked. */
+export interface GatewayParking {
+  /** To be waited for before the model is asked; null: nothing. Never rejects. */
+  before(modelId: string): Promise<void> | null;
+  /** Milliseconds of prompt that this answer was spared, by its end; null: none that is known. */
+  answered(modelId: string, tail: string): number | null;
 }
 
 export interface GatewayPace {
@@ -52,6 +62,7 @@ export interface GatewayParts {
   /** A promise only for the first who asks. */
   dispatcher(): Dispatcher | Promise<Dispatcher>;
   readonly keepAliveMs: { readonly first: number; readonly every: number };
+  readonly parking: GatewayParking | null;
   readonly tell: (event: NewEvent) => void;
   readonly report: (event: ReportedEvent) => void;
   settings(): Settings;
@@ -83,7 +94,7 @@ export interface Gateway {
     turnClass: TurnClass,
     caller: string | null,
   ): Disposable;
-  metrics(): string;
+  metrics(): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -131,6 +142,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       return dispatcher;
     },
     keepAliveMs: options.pace?.keepAliveMs ?? KEEP_ALIVE_MS,
+    parking: options.parking ?? null,
     tell: options.tell,
     report: options.report,
     settings: () => context.loop.settings,

@@ -1,5 +1,6 @@
 import { EVENT_KINDS, type EventKind } from '../../../shared/events.ts';
 import type { DeviceState, Health, LandlordState, ModelStatus } from '../../../shared/state.ts';
+import { prometheus } from './prometheus.ts';
 
 /** One line of a metric: its labels and value; a null value leaves the line out. */
 interface Point {
@@ -7,7 +8,14 @@ interface Point {
   readonly value: number | null;
 }
 
-/** Prometheus text format 0.0.4. */
+interface Family {
+  readonly name: string;
+  readonly type: 'gauge' | 'counter';
+  readonly help: string;
+  readonly points: readonly Point[];
+}
+
+/** Prometheus text format 0.0.4, which prom-client writes. */
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 const DEVICE_GAUGES: readonly (readonly [string, string, (device: DeviceState) => number | null])[] = [
@@ -35,13 +43,36 @@ const HEALTHS: readonly Health[] = ['ok', 'threatened', 'critical', 'stale'];
 const STATUSES: readonly ModelStatus[] = ['unloaded', 'loading', 'loaded', 'sleeping', 'stopping', 'failed'];
 
 /** The state for Prometheus: an unknown value has no line, it is never 0. */
-export function renderMetrics(state: LandlordState, eventCounts: ReadonlyMap<EventKind, number>): string {
+export async function renderMetrics(
+  state: LandlordState,
+  eventCounts: ReadonlyMap<EventKind, number>,
+): Promise<string> {
+  const { Registry, Counter, Gauge } = await prometheus();
+  const registry = new Registry();
+  for (const { name, type, help, points } of families(state, eventCounts)) {
+    const known = points.flatMap(({ labels, value }) =>
+      value === null || !Number.isFinite(value) ? [] : [{ labels, value }],
+    );
+    if (known.length === 0) continue;
+    const labelNames = Object.keys(known[0]?.labels ?? {});
+    const options = { name, help, labelNames, registers: [registry] };
+    const counter = type === 'counter' ? new Counter(options) : null;
+    const gauge = type === 'gauge' ? new Gauge(options) : null;
+    for (const { labels, value } of known) {
+      counter?.inc(labels, value);
+      gauge?.set(labels, value);
+    }
+  }
+  return registry.metrics();
+}
+
+function families(state: LandlordState, eventCounts: ReadonlyMap<EventKind, number>): readonly Family[] {
   const device = (one: DeviceState): Record<string, string> => ({
     device: one.id,
     kind: one.kind,
     name: one.name,
   });
-  const lines = [
+  return [
     metric('landlord_info', 'gauge', 'The running version.', [
       { labels: { version: state.version, guards: state.policy.guards }, value: 1 },
     ]),
@@ -110,25 +141,8 @@ export function renderMetrics(state: LandlordState, eventCounts: ReadonlyMap<Eve
       EVENT_KINDS.map((kind) => ({ labels: { kind }, value: eventCounts.get(kind) ?? 0 })),
     ),
   ];
-  return lines.join('');
 }
 
-function metric(name: string, type: 'gauge' | 'counter', help: string, points: readonly Point[]): string {
-  const lines = points
-    .filter((point) => point.value !== null && Number.isFinite(point.value))
-    .map((point) => `${name}${renderLabels(point.labels)} ${point.value}\n`);
-  if (lines.length === 0) return '';
-  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('')}`;
-}
-
-function renderLabels(labels: Readonly<Record<string, string>>): string {
-  const parts = Object.entries(labels).map(([name, value]) => `${name}="${escapeLabel(value)}"`);
-  return parts.length === 0 ? '' : `{${parts.join(',')}}`;
-}
-
-function escapeLabel(value: string): string {
-  return value
-    .replaceAll('\\', '\\\\')
-    .replaceAll('"', '\\"')
-    .replaceAll(/\r\n|\r|\n/g, '\\n');
+function metric(name: string, type: Family['type'], help: string, points: readonly Point[]): Family {
+  return { name, type, help, points };
 }

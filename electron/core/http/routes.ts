@@ -37,7 +37,7 @@ export interface GatewayMount {
   /** One request of `/v1` that has been let in. Never rejects. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
   /** Its part of `/metrics`. */
-  metrics(): string;
+  metrics(): Promise<string>;
   /** Pages of these origins may use `/v1`. */
   origins?(): readonly string[];
 }
@@ -60,7 +60,9 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
   app.get('/metrics', async (_request, reply) =>
     reply
       .type(METRICS_CONTENT_TYPE)
-      .send(renderMetrics(api.state(), options.eventCounts) + (options.gateway?.metrics() ?? '')),
+      .send(
+        (await renderMetrics(api.state(), options.eventCounts)) + ((await options.gateway?.metrics()) ?? ''),
+      ),
   );
 
   app.get('/api/state', async () => api.state());
@@ -95,7 +97,7 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
   app.post('/api/reports', { bodyLimit: MAX_REPORT_BYTES }, async (request, reply) => {
     const parsed = reportedEvent(request.body);
     if (!parsed.ok) return refuse(reply, refusalOf(parsed.error));
-    api.report(parsed.value);
+    await api.report(parsed.value);
     return reply.code(202).send({ message: 'It is in the log.' });
   });
 

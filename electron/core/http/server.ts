@@ -7,6 +7,7 @@ import { type Clock, systemClock } from '../clock.ts';
 import type { HostApi } from '../runtime-api.ts';
 import { type Credentials, createGatekeeper, type Gatekeeper } from './auth.ts';
 import { corsHeaders, isListedOrigin, preflightHeaders } from './cors.ts';
+import { HEAD_LIMIT_MS, limitConnections, refuseNonsense } from './crowd.ts';
 import { type Refusal, refusal } from './errors.ts';
 import { SAFE_HEADERS } from './headers.ts';
 import { checkOrigin, type Verdict } from './host-check.ts';
@@ -86,10 +87,7 @@ export async function startHttpServer(options: HttpOptions): Promise<Result<Http
     frameworkErrors: (_error, _request, reply) => {
       refuse(reply, refusal(400, 'bad_input', 'The address of the request is not well formed.'));
     },
-    clientErrorHandler: (_error, socket) => {
-      if (socket.writable)
-        socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
-    },
+    clientErrorHandler: refuseNonsense,
   });
   let boundPort: number | null = null;
   const port = (): number => {
@@ -167,8 +165,12 @@ function noSchemas(): never {
 
 /** As fastify makes one by itself. */
 function listener(answer: Parameters<typeof createServer>[1]): Server {
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, requestTimeout: 0 }, answer);
+  const server = createServer(
+    { keepAliveTimeout: KEEP_ALIVE_MS, requestTimeout: 0, headersTimeout: HEAD_LIMIT_MS },
+    answer,
+  );
   server.setTimeout(0);
+  limitConnections(server);
   return server;
 }
 

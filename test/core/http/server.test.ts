@@ -126,7 +126,7 @@ describe('a request for a model, which passes by the routes', () => {
       handled.push(asked.url ?? '');
       response.end(JSON.stringify({ through: 'straight' }));
     },
-    metrics: () => '',
+    metrics: async () => '',
   };
 
   it('goes straight to the gateway', async () => {

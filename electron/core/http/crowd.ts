@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs';
+import type { IncomingMessage, Server } from 'node:http';
+import { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+
+/** A request's head that is not whole after this is given up; its body may take any time. */
+export const HEAD_LIMIT_MS = 30_000;
+
+/** Left for the log, the children, the ledger socket's clients, and files. */
+const OTHER_FILES = 700;
+const MOST = 2_000;
+const LEAST = 16;
+
+/** How many connections a listener may hold: each may need a second one, to a backend. */
+export function connectionLimit(openFiles: number | null): number {
+  if (openFiles === null) return 256;
+  const room = openFiles > 2 * OTHER_FILES ? openFiles - OTHER_FILES : openFiles / 4;
+  return Math.max(LEAST, Math.min(MOST, Math.floor(room / 2)));
+}
+
+/** How many files this process may have open (proc(5), limits); null where that can't be told. */
+export function openFilesLimit(): number | null {
+  try {
+    const found = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
+    return found === undefined ? null : Number(found);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Keeps a listener's connections under a limit, so that programs that open thousands and ask nothing shut
+ * nobody out. Who goes for a newcomer: the one that has asked nothing for the longest; where all ask
+ * something, the one that has been sending its body for the longest; where all are being answered, the
+ * newcomer itself.
+ */
+export function limitConnections(server: Server, limit = connectionLimit(openFilesLimit())): void {
+  /** In the order in which they fell quiet. */
+  const quiet = new Set<Socket>();
+  const asking = new Map<Socket, IncomingMessage>();
+  const loser = (newcomer: Socket): Socket => {
+    for (const socket of quiet) if (socket !== newcomer) return socket;
+    for (const [socket, request] of asking) if (!request.complete) return socket;
+    return newcomer;
+  };
+  server.on('connection', (socket) => {
+    quiet.add(socket);
+    socket.once('close', () => {
+      quiet.delete(socket);
+      asking.delete(socket);
+    });
+    if (quiet.size + asking.size > limit) loser(socket).destroy();
+  });
+  server.on('request', (request, response) => {
+    const { socket } = request;
+    if (!quiet.delete(socket)) return;
+    asking.set(socket, request);
+    response.once('close', () => {
+      if (asking.delete(socket) && !socket.destroyed) quiet.add(socket);
+    });
+  });
+}
+
+/** What is no HTTP is told so, and its connection is over, whether it closes its side or not. */
+export function refuseNonsense(error: Error, socket: Duplex): void {
+  if (socket.writable) {
+    const status = STATUS[('code' in error && String(error.code)) || ''] ?? '400 Bad Request';
+    socket.write(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+  }
+  if (socket instanceof Socket) socket.destroySoon();
+  else socket.destroy();
+}
+
+/** Codes of Node's HTTP parser (nodejs.org, http, event clientError). */
+const STATUS: Readonly<Record<string, string>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+};
