@@ -4,12 +4,13 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { StoredSample } from '../../electron/core/events/event-store.ts';
 import { SqliteStore } from '../../electron/core/events/sqlite-store.ts';
+import { stepFor } from '../../electron/core/questions/history.ts';
 import { type BenchReport, figures, quantile } from './report.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 1440 * MINUTE_MS;
-/** What a chart of this many points across draws. */
-const CHART_POINTS = 600;
+/** What the page's chart asks for. */
+const CHART_POINTS = 500;
 
 /**
  * What an event costs until it is on the disk, one at a time and many at once, beside a plain insert of
@@ -55,6 +56,7 @@ export async function benchStore(short = false): Promise<BenchReport> {
     const charts: { name: string; samplesUs: number[] }[] = [];
     for (const [name, spanMs] of [
       ['10 minutes', 10 * MINUTE_MS],
+      ['an hour', 60 * MINUTE_MS],
       ['24 hours', DAY_MS],
       ['7 days', 7 * DAY_MS],
       ['a year', 365 * DAY_MS],
@@ -66,7 +68,7 @@ export async function benchStore(short = false): Promise<BenchReport> {
             store.samples({
               sinceMs: nowMs - spanMs,
               untilMs: nowMs,
-              stepMs: Math.ceil(spanMs / CHART_POINTS),
+              stepMs: stepFor(nowMs - spanMs, nowMs, CHART_POINTS),
             }),
           ),
         );

@@ -62,4 +62,20 @@ export const MIGRATIONS: readonly string[] = [
   `
   ALTER TABLE samples ADD COLUMN used TEXT NOT NULL DEFAULT '{}';
   `,
+  // What parked conversations save is told with the request that found its own.
+  `
+  ALTER TABLE requests ADD COLUMN saved_prompt_ms INTEGER;
+  `,
+  // Coarser rows for charts of a week, a month and a year, made of those of a minute that are there. With max()
+  // SQLite takes the other columns from the row that has it (https://sqlite.org/lang_select.html#bareagg).
+  [180_000, 1_200_000, 7_200_000, 43_200_000]
+    .map(
+      (stepMs) => `
+  INSERT OR IGNORE INTO samples
+      (step_ms, bucket_ms, device_id, at_ms, total_bytes, used_bytes, free_bytes, gtt_used_bytes, tenants)
+    SELECT ${stepMs}, bucket, device_id, at_ms, total_bytes, used_bytes, free_bytes, gtt_used_bytes, tenants
+    FROM (SELECT *, bucket_ms / ${stepMs} * ${stepMs} AS bucket, max(coalesce(used_bytes, -1)) FROM samples
+      WHERE step_ms = 60000 GROUP BY bucket_ms / ${stepMs}, device_id);`,
+    )
+    .join(''),
 ];

@@ -1,17 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { pruneRequests } from './request-rows.ts';
+import { SAMPLE_STEPS } from './sample-steps.ts';
 import type { Retention } from './store-protocol.ts';
 
 export const DEFAULT_RETENTION: Retention = {
   eventMaxAgeMs: 365 * 86_400_000,
   eventMaxRows: 200_000,
 };
-
-/** A fine row covers 10 s and is kept for 48 hours, a coarse one a minute, for 30 days. */
-export const SAMPLE_STEPS: readonly { readonly stepMs: number; readonly keepMs: number }[] = [
-  { stepMs: 10_000, keepMs: 48 * 3_600_000 },
-  { stepMs: 60_000, keepMs: 30 * 86_400_000 },
-];
 
 /** Rows a step deletes of a kind: a few milliseconds, in which an eviction's event may be waiting. */
 const BATCH_ROWS = 500;

@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { bucketOf } from './downsample.ts';
 import type { StoredSample } from './event-store.ts';
-import { SAMPLE_STEPS } from './retention.ts';
+import { SAMPLE_STEPS, stepsToRead, tellsUse } from './sample-steps.ts';
 import type { SampleQuery } from './store-protocol.ts';
 
 /** A row for each step; the fullest reading of a bucket stays. The caller holds the transaction. */
@@ -21,7 +21,8 @@ export function writeSamples(db: DatabaseSync, samples: readonly StoredSample[])
   );
   for (const sample of samples) {
     if (!Number.isSafeInteger(Math.trunc(sample.atMs))) continue;
-    for (const { stepMs } of SAMPLE_STEPS) {
+    for (const step of SAMPLE_STEPS) {
+      const { stepMs } = step;
       put.run(
         stepMs,
         bucketOf(sample.atMs, stepMs),
@@ -34,7 +35,7 @@ export function writeSamples(db: DatabaseSync, samples: readonly StoredSample[])
         JSON.stringify(sample.tenants),
         '{}',
       );
-      if ((sample.used?.length ?? 0) > 0) {
+      if (tellsUse(step) && (sample.used?.length ?? 0) > 0) {
         const used = Object.fromEntries((sample.used ?? []).map((id) => [id, true]));
         use.run(JSON.stringify(used), stepMs, bucketOf(sample.atMs, stepMs), sample.deviceId);
       }
@@ -42,30 +43,62 @@ export function writeSamples(db: DatabaseSync, samples: readonly StoredSample[])
   }
 }
 
-/** Fine rows where they still are, coarse ones before them; oldest first. */
+/**
+ * The rows of the coarsest step that is fine enough, and coarser ones for the time before that step was
+ * kept or began; oldest first. Each part is a range of the primary key, so that as many rows are read
+ * as the step has in the time; what a row says of tenants is parsed only where it is given out.
+ */
 export function readSamples(db: DatabaseSync, query: SampleQuery): readonly StoredSample[] {
-  const [fine, coarse] = SAMPLE_STEPS;
-  if (fine === undefined || coarse === undefined) return [];
-  const device = query.deviceId === undefined ? '' : 'AND device_id = ?';
-  const deviceValues: readonly SQLInputValue[] = query.deviceId === undefined ? [] : [query.deviceId];
-  const until = query.untilMs ?? Number.MAX_SAFE_INTEGER;
-  const oldestFine = db
-    .prepare(`SELECT min(bucket_ms) AS at FROM samples WHERE step_ms = ? ${device}`)
-    .get(fine.stepMs, ...deviceValues)?.at;
-  // A coarse bucket that is partly covered by fine rows is left out.
-  const fineFrom = typeof oldestFine === 'number' ? oldestFine : Number.MAX_SAFE_INTEGER;
-  // With max() SQLite takes the other columns from the row that has it (https://sqlite.org/lang_select.html#bareagg).
-  const every = query.stepMs === undefined ? null : Math.max(1, Math.trunc(query.stepMs));
+  const { sinceMs, deviceId, stepMs } = query;
+  const untilMs = query.untilMs ?? Number.MAX_SAFE_INTEGER;
+  const device = deviceId === undefined ? '' : 'AND device_id = ?';
+  const deviceValues: readonly SQLInputValue[] = deviceId === undefined ? [] : [deviceId];
+  // Of any device, since that is one look into the index: rows of all devices are kept as long.
+  const oldest = db.prepare('SELECT min(bucket_ms) AS at FROM samples WHERE step_ms = ?');
   const read = db.prepare(
-    `SELECT *${every === null ? '' : ', max(coalesce(used_bytes, -1))'} FROM samples WHERE step_ms = ? AND bucket_ms >= ? AND bucket_ms < ? ${device} AND at_ms >= ? AND at_ms <= ?
-     ${every === null ? '' : `GROUP BY bucket_ms / ${every}, device_id`} ORDER BY bucket_ms, device_id`,
+    `SELECT * FROM samples WHERE step_ms = ? AND bucket_ms >= ? AND bucket_ms < ? ${device}
+       AND at_ms >= ? AND at_ms <= ? ORDER BY bucket_ms, device_id`,
   );
-  const rows = [
-    ...read.all(coarse.stepMs, 0, bucketOf(fineFrom, coarse.stepMs), ...deviceValues, query.sinceMs, until),
-    ...read.all(fine.stepMs, 0, Number.MAX_SAFE_INTEGER, ...deviceValues, query.sinceMs, until),
-  ];
+  const parts: Row[][] = [];
+  let before = Number.MAX_SAFE_INTEGER;
+  for (const step of stepsToRead(stepMs)) {
+    // A bucket that a finer step covers in part is left out.
+    const end = Math.min(bucketOf(before, step.stepMs), untilMs + 1);
+    const from = bucketOf(Math.max(0, sinceMs), step.stepMs);
+    if (from >= end) break;
+    parts.unshift(read.all(step.stepMs, from, end, ...deviceValues, sinceMs, untilMs));
+    const begins = oldest.get(step.stepMs)?.at;
+    if (typeof begins !== 'number') continue;
+    if (begins <= from) break;
+    before = Math.min(before, begins);
+  }
+  const rows = parts.flat();
+  return (stepMs === undefined ? rows : fullestOfEach(rows, Math.max(1, Math.trunc(stepMs)))).map(toSample);
+}
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** One row for each step and device. `rows` by time. */
+function fullestOfEach(rows: readonly Row[], stepMs: number): readonly Row[] {
+  const kept: Row[] = [];
+  const places = new Map<unknown, { readonly bucket: number; readonly place: number }>();
+  for (const row of rows) {
+    const bucket = Math.floor(Number(row.at_ms) / stepMs);
+    const last = places.get(row.device_id);
+    if (last === undefined || last.bucket !== bucket)
+      places.set(row.device_id, { bucket, place: kept.push(row) - 1 });
+    else if (usedBytesOf(row) > usedBytesOf(kept[last.place])) kept[last.place] = row;
+  }
+  return kept;
+}
+
+function usedBytesOf(row: Row | undefined): number {
+  return typeof row?.used_bytes === 'number' ? row.used_bytes : -1;
+}
+
+function toSample(row: Row): StoredSample {
   const bytes = (value: unknown) => (typeof value === 'number' ? value : null);
-  return rows.map((row) => ({
+  return {
     atMs: Number(row.at_ms),
     deviceId: String(row.device_id),
     totalBytes: bytes(row.total_bytes),
@@ -74,7 +107,7 @@ export function readSamples(db: DatabaseSync, query: SampleQuery): readonly Stor
     gttUsedBytes: bytes(row.gtt_used_bytes),
     tenants: JSON.parse(String(row.tenants)),
     ...usedOf(row.used),
-  }));
+  };
 }
 
 /** `{"router/a":true}`; nothing where nobody was used. */

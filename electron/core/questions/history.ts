@@ -1,10 +1,9 @@
 import type { DeviceHistory } from '../../../shared/questions.ts';
 import type { StoredSample } from '../events/event-store.ts';
+import { keptStepMs } from '../events/sample-steps.ts';
 
-/** Rows are at least this long apart (downsample.ts); a day ago a minute (retention.ts). */
+/** Rows are at least this long apart (downsample.ts). */
 const ROW_MS = 10_000;
-const COARSE_ROW_MS = 60_000;
-const FINE_KEPT_MS = 47 * 3_600_000;
 /** As many as can be told apart by colour; the rest is one band. */
 const MOST_TENANTS = 9;
 export const REST = 'rest';
@@ -51,8 +50,7 @@ function deviceColumns(
   const points: { readonly atMs: number; readonly row: StoredSample | null }[] = [];
   let before: number | null = null;
   for (const row of rows) {
-    const rowMs = nowMs - row.atMs > FINE_KEPT_MS ? COARSE_ROW_MS : ROW_MS;
-    const gapMs = 3 * Math.max(stepMs, rowMs);
+    const gapMs = 3 * Math.max(stepMs, keptStepMs(nowMs - row.atMs));
     if (before !== null && row.atMs - before > gapMs) points.push({ atMs: before + stepMs, row: null });
     points.push({ atMs: row.atMs, row });
     before = row.atMs;
