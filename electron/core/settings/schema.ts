@@ -68,12 +68,15 @@ const deviceMemory = oneOf(['unified', 'discrete']).nullish().meta({
     "unified: the card shares the system's memory (APU, Jetson, DGX Spark). discrete: it has its own. Not set: told by the machine.",
 });
 
+const deviceKinds =
+  "amdgpu and nvidia: cards. system: the machine's own memory, where models run without a card. simulated: a file that stands for a card.";
+
 const device = z.discriminatedUnion(
   'kind',
   [
     mapping(
       {
-        kind: z.literal('amdgpu'),
+        kind: z.literal('amdgpu').meta({ description: deviceKinds }),
         path: absolutePath('/sys/class/drm/card1/device').nullish().meta({
           description:
             'Under /sys/class/drm, or /sys/bus/pci/devices where card numbers shift. Not set: every card of this kind that no other entry names.',
@@ -121,7 +124,10 @@ const port = wholeNumber(1, 65_535, 'a port');
 const backend = mapping(
   {
     name: plainName.meta({ description: "Its models' ids are name/model." }),
-    kind: oneOf(['llama.cpp', 'llama-swap', 'ollama', 'lmstudio', 'lemonade', 'embedded', 'openai']),
+    kind: oneOf(['llama.cpp', 'llama-swap', 'ollama', 'lmstudio', 'lemonade', 'embedded', 'openai']).meta({
+      description:
+        'What answers there. embedded: the engine inside VRAM Landlord. openai: any other server, watched only.',
+    }),
     url: url.nullish().meta({ description: 'Where it listens; /v1 at the end is left out.' }),
     lanes: wholeNumber(1, 64, 'a number of lanes')
       .nullish()
@@ -158,10 +164,12 @@ const backend = mapping(
 
 const fallback = mapping(
   {
-    name: plainName,
+    name: plainName.meta({ description: 'As events and headers call it.' }),
     url: url.meta({ description: 'The OpenAI-compatible address, with its /v1.' }),
-    apiKeyEnv: variableName.nullish(),
-    models: recordOf(text('a model name', 'some-model'), '{ "*": some-model }').nullish(),
+    apiKeyEnv: variableName.nullish().meta({ description: 'The environment variable that holds its key.' }),
+    models: recordOf(text('a model name', 'some-model'), '{ "*": some-model }').nullish().meta({
+      description: 'What each model is called there; "*" stands for all others. Not set: the same names.',
+    }),
   },
   'a fallback',
 );
