@@ -127,6 +127,8 @@ export const strings = {
     pinned: 'pinned',
     small: 'resident',
     batchOnly: 'batch only',
+    parked: (count: number, tokens: string) =>
+      `${count === 1 ? 'conversation' : `${count} conversations`} parked, ${tokens} tokens`,
     load: 'Load',
     cancel: 'Cancel',
     unload: 'Unload',
@@ -237,6 +239,9 @@ export const strings = {
       config_loaded: 'settings',
       config_rejected: 'settings rejected',
       orphan_found: 'orphan',
+      parked: 'conversation kept',
+      unparked: 'conversation back',
+      parking_failed: 'conversation not kept',
       driver_trouble: 'driver trouble',
       device_found: 'device found',
       device_lost: 'device lost',

@@ -42,6 +42,9 @@ export const EVENT_KINDS = [
   'config_loaded',
   'config_rejected',
   'orphan_found',
+  'parked',
+  'unparked',
+  'parking_failed',
   'driver_trouble',
   'device_found',
   'device_lost',
@@ -110,6 +113,7 @@ export function severityOf(kind: EventKind): Severity {
     case 'fail_open':
     case 'lane_bypassed':
     case 'would_evict':
+    case 'parking_failed':
       return 'notice';
     default:
       return 'info';

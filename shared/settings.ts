@@ -81,6 +81,15 @@ export interface FallbackSetting {
   readonly models: Readonly<Record<string, string>>;
 }
 
+/** What waits in files for a model's next load. */
+export interface ParkingSettings {
+  /** Of all conversations together; 0: none is parked. */
+  readonly limitBytes: number;
+  readonly keepMs: number;
+}
+
+export const DEFAULT_PARKING: ParkingSettings = { limitBytes: 16_000_000_000, keepMs: 86_400_000 };
+
 export interface Settings {
   readonly floor: FloorSettings;
   readonly cap: Size;
@@ -104,6 +113,8 @@ export interface Settings {
   readonly footprints: Readonly<Record<string, number>>;
   readonly fallbacks: readonly FallbackSetting[];
   readonly agents: Readonly<Record<string, AgentSetting>>;
+  /** Left out: `DEFAULT_PARKING`. */
+  readonly parking?: ParkingSettings;
   readonly server: {
     readonly port: number;
     readonly apiKeyEnv: string | null;

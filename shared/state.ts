@@ -90,6 +90,17 @@ export interface ModelState {
     readonly reason: string;
     readonly freedBytes: number | null;
   } | null;
+  /** What it had read when it left, kept for its next load; left out: nothing. */
+  readonly parked?: ParkedState;
+}
+
+/** Conversations of a model that wait in files until it is loaded again. */
+export interface ParkedState {
+  readonly conversations: number;
+  readonly tokens: number;
+  readonly bytes: number;
+  /** When the oldest of them was parked. */
+  readonly since: string;
 }
 
 export interface LaneHolderState {

@@ -54,9 +54,16 @@ function whyText(model: ModelState, nowMs: number): string {
     model.lastUsedAt === null || model.busy === true
       ? ''
       : `used ${formatDuration(nowMs - Date.parse(model.lastUsedAt))} ago`,
+    parkedText(model),
     away && model.lastEviction !== null
       ? `left ${formatDuration(nowMs - Date.parse(model.lastEviction.at))} ago: ${model.lastEviction.reason}`
       : '',
   ];
   return words.filter((word) => word !== '').join(', ');
+}
+
+function parkedText({ parked }: ModelState): string {
+  if (parked === undefined) return '';
+  const what = parked.conversations === 1 ? '1 conversation' : `${parked.conversations} conversations`;
+  return `${what} parked (${parked.tokens} tokens, ${formatBytes(parked.bytes)})`;
 }

@@ -1,9 +1,12 @@
 import { readFile, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { messageOf } from '../../shared/errors.ts';
 import { formatBytes } from '../../shared/format.ts';
 import { DEFAULT_FLAGS } from '../core/ledger/footprint/flags.ts';
 import { readCompanions, readModel } from '../core/ledger/footprint/footprint-of-load.ts';
+import { makeSlotFolder } from '../core/parking/slot-folder.ts';
+import { resolvePaths } from '../core/state-dir/paths.ts';
 import { readCount } from './arguments.ts';
 import type { Run } from './commands.ts';
 import { EXIT } from './exit-codes.ts';
@@ -42,6 +45,12 @@ export const runPresets: Run = async (invocation, terminal) => {
     if ('why' in made) leftOut.push(made);
     else models.push(made);
   }
+  const slotFolder = resolvePaths({
+    env: process.env,
+    home: homedir(),
+    cwd: process.cwd(),
+    stateDir: invocation.text('state-dir') ?? undefined,
+  }).parkedDir;
   const text = presetText({
     folder,
     budgetBytes: budget.value.bytes,
@@ -49,6 +58,7 @@ export const runPresets: Run = async (invocation, terminal) => {
     models,
     leftOut,
     slots: wish.slots,
+    slotFolder,
   });
   if (invocation.flag('dry-run')) {
     terminal.out(text.trimEnd());
@@ -67,6 +77,9 @@ export const runPresets: Run = async (invocation, terminal) => {
       EXIT.refused,
     );
   }
+  // A server that finds no such folder does not start.
+  const noFolder = makeSlotFolder(slotFolder);
+  if (noFolder !== null) return refuse(terminal, plain(noFolder), EXIT.refused);
   try {
     await writeFile(file, text);
   } catch (thrown) {

@@ -23,6 +23,7 @@ import { footprintsInChild } from './ledger/footprint/footprint-source.ts';
 import { referencesInChild } from './ledger/footprint/reference-source.ts';
 import { Ledger } from './ledger/ledger.ts';
 import { agentDesk, engineProcess, relieve } from './loop/agents.ts';
+import { startChores } from './loop/chores.ts';
 import { runCommand } from './loop/commands.ts';
 import { realEffects } from './loop/effects.ts';
 import { Fleet } from './loop/fleet.ts';
@@ -34,7 +35,7 @@ import { laneUse } from './loop/lane-use.ts';
 import { laneWatchAside } from './loop/lane-watch-aside.ts';
 import { LaneWriter } from './loop/lane-writer.ts';
 import { LaneBook } from './loop/lanes.ts';
-import { LearnedFloors } from './loop/learned-floors.ts';
+import { LearnedFloors, learnsFloor } from './loop/learned-floors.ts';
 import type { CommandContext } from './loop/load-command.ts';
 import { LoadWatch } from './loop/load-watch.ts';
 import { noticesOf } from './loop/notices.ts';
@@ -44,7 +45,9 @@ import { ReportDesk } from './loop/reports.ts';
 import { Reservations } from './loop/reservations.ts';
 import { reserve } from './loop/reserve-command.ts';
 import { TenantBook } from './loop/tenants.ts';
+import { usedModels } from './loop/used-models.ts';
 import { readWishes, writeWishes } from './loop/wishes.ts';
+import { openParking, parkingFor } from './parking/open-parking.ts';
 import { processTree } from './process/process-tree.ts';
 import { createAnswers } from './questions/answers.ts';
 import type { RuntimeOptions } from './runtime.ts';
@@ -62,9 +65,6 @@ import type { LandlordPaths } from './state-dir/paths.ts';
 import { version } from './version.ts';
 
 const NO_SYSTEM_LOG: SystemLog = { write: () => {}, flush: async () => {} };
-const DISCOVER_EVERY_MS = 30_000;
-const RECORD_EVERY_MS = 10_000;
-const LEARN_EVERY_MS = 600_000;
 
 /** Everything that runs while the runtime does, but for its address and its files' lock. */
 export interface Box {
@@ -146,7 +146,7 @@ export async function assemble(
         env,
         () => sampler,
         (id) => (gateway.use(id)?.requests ?? 0) > 0,
-        { cwd: paths.configDir, logFolder: paths.logDir },
+        { cwd: paths.configDir, logFolder: paths.logDir, slotFolder: paths.parkedDir },
       ),
     (change) => loop.onBackendChange(change),
   );
@@ -154,6 +154,14 @@ export async function assemble(
   const forecaster = await durableForecaster(store, () => loop.settings, { reference });
   const loads = new LoadWatch(forecaster, () => loop.wake());
   const intents = new Intents(store);
+  const parking = parkingFor({
+    context: () => context,
+    gate,
+    store,
+    isWanted: (modelId) => gateway.use(modelId) !== null,
+    changed: () => loop.wake(),
+  });
+  const parkingNote = await openParking(parking, paths.parkedDir);
   const loop: ControlLoop = new ControlLoop({
     clock,
     ledger,
@@ -166,7 +174,8 @@ export async function assemble(
     loads,
     settings,
     wishes: await readWishes(store),
-    effects: realEffects(fleet, () => sampler),
+    effects: realEffects(fleet, () => sampler, parking),
+    onLoaded: (view) => parking.loaded(view),
     bootMs: () => uptime() * 1000,
     uses: (modelId) => gateway.use(modelId) ?? laneUse(lanes.list(), modelId),
     relieve: (devices) => (desk === null ? new Map() : relieve(desk, context, devices)),
@@ -190,6 +199,7 @@ export async function assemble(
     env: engine.withKey(env),
     report: (event) => reports.take(event),
     requests: new RequestLog(store),
+    parking,
     onRequest: (record) => callers.note(record, clock.monotonicMs()),
     ...(options.gatewayPace === undefined ? {} : { pace: options.gatewayPace }),
   });
@@ -215,9 +225,11 @@ export async function assemble(
     clock,
     version: version(),
     agents,
+    parked: (modelId) => parking.parked(modelId),
     notices: () => noticesOf(settingsFile, store, fleet, loop, systemLogNote, options.configPath),
   });
   for (const event of await intents.takeOpen()) journal.tell(event);
+  if (parkingNote !== null) journal.tell({ kind: 'parking_failed', reason: parkingNote, numbers: {} });
 
   let found: readonly BackendSetting[] = [];
   const watchBackends = async (): Promise<void> => {
@@ -296,23 +308,24 @@ export async function assemble(
     const memory = loop.sight.processes(clock.monotonicMs());
     for (const event of orphans.look(servers.value, memory)) journal.tell(event);
   };
-  const discoverTimer = setInterval(() => {
-    void discover();
-    void lookForOrphans();
-  }, DISCOVER_EVERY_MS);
-  const learn = (): void => {
-    if (!learnsFloor(loop.settings)) return;
-    void floors.learn(
-      loop.sight.devices().map((device) => device.id),
-      clock.epochMs(),
-    );
-  };
-  const firstLearnTimer = setTimeout(learn, RECORD_EVERY_MS);
-  const learnTimer = setInterval(learn, LEARN_EVERY_MS);
-  const recordTimer = setInterval(
-    () => tenants.record(loop.sight, store, clock.epochMs(), usedModels(loop, clock.monotonicMs())),
-    RECORD_EVERY_MS,
-  );
+  const stopChores = startChores({
+    look() {
+      void discover();
+      void lookForOrphans();
+      void parking.tidy();
+    },
+    learn() {
+      if (!learnsFloor(loop.settings)) return;
+      void floors.learn(
+        loop.sight.devices().map((device) => device.id),
+        clock.epochMs(),
+      );
+    },
+    record(everyMs) {
+      const used = usedModels(loop, clock.monotonicMs(), everyMs);
+      tenants.record(loop.sight, store, clock.epochMs(), used);
+    },
+  });
 
   let url: string | null = null;
   const stopping = new AbortController();
@@ -358,10 +371,7 @@ export async function assemble(
       stopping.abort();
       await gateway.stop();
       await openDesk.stop();
-      clearInterval(discoverTimer);
-      clearInterval(recordTimer);
-      clearInterval(learnTimer);
-      clearTimeout(firstLearnTimer);
+      stopChores();
       loop.stop();
       reference.stop();
       await settingsFile.stop();
@@ -371,23 +381,6 @@ export async function assemble(
       await store.close();
     },
   };
-}
-
-/** Busy now, or since the record before. */
-function usedModels(loop: ControlLoop, nowMs: number): readonly string[] {
-  return loop.models
-    .views()
-    .filter(
-      ({ observed }) =>
-        observed.busy === true ||
-        (observed.lastBusyAtMs !== null && nowMs - observed.lastBusyAtMs < RECORD_EVERY_MS),
-    )
-    .map((view) => view.id);
-}
-
-function learnsFloor(settings: Settings): boolean {
-  const floors = [settings.floor, ...(settings.devices ?? []).map((device) => device.floor)];
-  return floors.some((floor) => floor?.keep === 'auto');
 }
 
 function newSampler(settings: Settings, clock: Clock, paths: LandlordPaths): ChildSampler {

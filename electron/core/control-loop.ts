@@ -1,57 +1,23 @@
 import type { Settings } from '../../shared/settings.ts';
-import type { Effects } from './actuators/effects.ts';
 import { Executor } from './actuators/executor.ts';
 import type { Outcome } from './actuators/operation.ts';
 import type { BackendChange, BackendSnapshot } from './backends/backend.ts';
-import type { Clock } from './clock.ts';
 import type { SampleSet } from './devices/sample.ts';
 import { decide } from './guards/decide.ts';
 import { emptyMemory, noteFreedNothing } from './guards/memory.ts';
-import type { Decision, DeviceVerdict, GuardDevice, GuardMemory, GuardWorld } from './guards/world.ts';
-import type { Ledger } from './ledger/ledger.ts';
+import type { Decision, DeviceVerdict, GuardMemory, GuardWorld } from './guards/world.ts';
 import { bookDevices, bookingId, bookModel } from './loop/book-keeping.ts';
-import type { Fleet } from './loop/fleet.ts';
-import type { Intents } from './loop/intents.ts';
-import type { Journal } from './loop/journal.ts';
-import type { LaneBook } from './loop/lanes.ts';
-import type { LearnedFloors } from './loop/learned-floors.ts';
-import type { LoadWatch } from './loop/load-watch.ts';
+import type { ControlLoopOptions } from './loop/control-options.ts';
 import { Models } from './loop/models.ts';
 import { Orders } from './loop/orders.ts';
 import { eventOf, gaveNothing } from './loop/outcome-events.ts';
 import { Sight } from './loop/sight.ts';
 import { backendNews, modelEvents, type ToldModel, toldModel } from './loop/status-events.ts';
 import { DeviceTeller, expired } from './loop/teller.ts';
-import type { TenantBook } from './loop/tenants.ts';
 import { Waiters } from './loop/waiters.ts';
 import { WakeWatch } from './loop/wake-watch.ts';
 import type { Wishes } from './loop/wishes.ts';
-import { guardDevice, guardModel, guardWorld, type ModelUses } from './loop/world.ts';
-
-export interface ControlLoopOptions {
-  readonly clock: Clock;
-  readonly ledger: Ledger;
-  readonly fleet: Fleet;
-  readonly journal: Journal;
-  readonly intents: Intents;
-  readonly tenants: TenantBook;
-  readonly lanes: LaneBook;
-  readonly floors: LearnedFloors;
-  readonly loads: LoadWatch;
-  readonly effects: Effects;
-  readonly settings: Settings;
-  readonly wishes: Wishes;
-  /** Milliseconds since boot, time spent suspended included (CLOCK_BOOTTIME). */
-  readonly bootMs: () => number;
-  /** Whose requests models serve; left out: nobody's that we know of. */
-  readonly uses?: ModelUses;
-  /** Agents of the engine give memory back before models have to; answers what is on its way, by device. */
-  readonly relieve?: (devices: readonly GuardDevice[]) => ReadonlyMap<string, number>;
-  /** Called after each step. */
-  readonly onStep: () => void;
-  /** Called when `wishes` has changed and is to be kept. */
-  readonly onWishes: (wishes: Wishes) => void;
-}
+import { guardDevice, guardModel, guardWorld } from './loop/world.ts';
 
 /** Without any sample the loop still looks around this often: stale must be seen as stale. */
 const IDLE_STEP_MS = 1_000;
@@ -255,7 +221,10 @@ export class ControlLoop {
       loads.look(view, told?.status, this.sight, this.models, nowMs);
       for (const event of modelEvents(told, view, nowMs)) journal.tell(event);
       this.#toldModels.set(view.id, toldModel(told, view, nowMs));
-      if (view.status === 'loaded' && told?.status !== 'loaded') this.#noLongerMissing(view.id);
+      if (view.status === 'loaded' && told?.status !== 'loaded') {
+        this.#noLongerMissing(view.id);
+        this.#options.onLoaded?.(view);
+      }
       bookModel(ledger, view, this.#promised.has(bookingId(view.id)), nowMs);
     }
   }

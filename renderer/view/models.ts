@@ -170,6 +170,8 @@ function factsOf(model: ModelState): readonly string[] {
   if (model.pinned) facts.push(words.pinned);
   else if (model.small) facts.push(words.small);
   if (model.batchOnly) facts.push(words.batchOnly);
+  if (model.parked !== undefined)
+    facts.push(words.parked(model.parked.conversations, tokensText(model.parked.tokens)));
   if (model.guarded === 'observe' && model.status !== 'unloaded') facts.push(words.observed);
   return facts;
 }

@@ -23,6 +23,8 @@ export function presetText(input: {
   readonly leftOut: readonly LeftOut[];
   /** Of each model. */
   readonly slots: number;
+  /** Where what a model has read waits while it is unloaded; left out: nowhere. */
+  readonly slotFolder?: string;
 }): string {
   const head = [
     `${MARK} Run it again and it is written anew; what you add belongs into another file.`,
@@ -33,6 +35,7 @@ export function presetText(input: {
     '[*]',
     'metrics = true',
     'stop-timeout = 5',
+    ...(input.slotFolder === undefined ? [] : kept(input.slotFolder)),
     ...(input.slots === 1 ? [] : SHARED),
   ];
   const sections = input.models.flatMap(({ model, choice }) => [
@@ -58,6 +61,12 @@ export function objectionToPath(path: string): string | null {
 
 /** Several conversations at once: the prompt cache they share, 8 GiB of host memory, has put one into another's slot (llama.cpp issue 27148). */
 const SHARED = ['; Conversations side by side share no prompt cache.', 'cache-ram = 0'];
+
+/** A server that finds no such folder does not start, so that a path that can't stand in the file is left out. */
+function kept(folder: string): readonly string[] {
+  if (objectionToPath(folder) !== null) return [];
+  return ['; What a model has read is kept here while it is unloaded.', `slot-save-path = ${folder}`];
+}
 
 function oneLine(text: string): string {
   return text.replaceAll(/[\r\n]+/g, ' ');

@@ -9,6 +9,10 @@ import type { ArmedSignal } from './reaper.ts';
 export interface Effects {
   /** Asked just before an eviction only; it may reset the model's own sleep timer. */
   confirmIdle(modelId: string): Promise<BusyAnswer>;
+  /** Keeps what an idle model has read, before it is unloaded; answers whether that took any time. Left out: nothing is kept. */
+  park?(modelId: string, limitMs: number): Promise<boolean>;
+  /** It stays after all. */
+  unpark?(modelId: string): void;
   unload(modelId: string): Promise<Result<void>>;
   /** Proves the model's process and holds a pidfd on it. */
   arm(modelId: string): Promise<Result<ArmedSignal>>;

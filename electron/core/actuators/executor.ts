@@ -33,6 +33,20 @@ export interface UnloadWish {
 const STUCK_MS = 30_000;
 const GIVE_UP_MS = 300_000;
 
+/** How long an unload may wait for conversations to be saved: where memory is wanted at once, not at all or for a moment. */
+const PARK_LIMIT_MS: Readonly<Record<UnloadCause, number>> = {
+  race: 0,
+  hard_floor: 0,
+  floor: 3_000,
+  max_big: 15_000,
+  batch_only: 5_000,
+  make_room: 15_000,
+  sleep: 30_000,
+  ttl: 30_000,
+  drain: 15_000,
+  person: 15_000,
+};
+
 /**
  * Carries decisions out, one operation a model, and follows each until its memory is back.
  * `advance` is called by the control loop after every input; nothing here keeps time by itself.
@@ -134,6 +148,18 @@ export class Executor {
       const detail = answer.busy === null ? `can't tell whether it is idle: ${answer.why}` : answer.detail;
       return this.#end(operation, { type: 'busy', operation, detail });
     }
+    // While it is saved it may be used again, so that it is asked once more.
+    if ((await this.#effects.park?.(operation.modelId, PARK_LIMIT_MS[operation.cause])) === true) {
+      if (!this.#current(operation)) return;
+      const still = await this.#effects.confirmIdle(operation.modelId);
+      if (!this.#current(operation)) return;
+      if (still.busy !== false) {
+        this.#effects.unpark?.(operation.modelId);
+        const detail = still.busy === null ? `can't tell whether it is idle: ${still.why}` : still.detail;
+        return this.#end(operation, { type: 'busy', operation, detail });
+      }
+    }
+    if (!this.#current(operation)) return;
     operation.phase = 'requested';
     await this.#request(operation);
   }

@@ -3,6 +3,7 @@ import type { BackendKind } from '../../../shared/settings.ts';
 import type { ModelStatus } from '../../../shared/state.ts';
 import type { ProcessIdentity } from '../process/identity.ts';
 import type { OwnProcess } from './own/supervisor.ts';
+import type { SlotKeeper } from './router-slots.ts';
 
 /**
  * One inference server, watched without touching it (rule 12) and acted on only when asked.
@@ -111,4 +112,6 @@ export interface Backend {
   refresh(): Promise<void>;
   /** Starts its server where that is ours and waits for its first use. */
   wake?(): void;
+  /** Conversations it can save and bring back; left out: none. */
+  readonly slots?: SlotKeeper;
 }

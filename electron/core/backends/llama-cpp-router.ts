@@ -9,6 +9,7 @@ import { httpClient } from './http.ts';
 import { NOT_TOLD } from './models-list.ts';
 import { hostAndPort, isThisMachine } from './own-address.ts';
 import { routerActions } from './router-actions.ts';
+import { routerSlots } from './router-slots.ts';
 import { NO_MODELS, type RouterInput, reduce, type TrackedModel } from './router-state.ts';
 import { type Link, NO_LINK, routerWatch, type WatchTimings } from './router-watch.ts';
 import { hasPassiveMetrics } from './server-props.ts';
@@ -178,6 +179,7 @@ export function llamaCppBackend(options: {
     load: actions.load,
     unload: actions.unload,
     confirmIdle: actions.confirmIdle,
+    slots: routerSlots({ http, isSingle, find }),
     refresh: watch.refresh,
   };
 }

@@ -14,6 +14,7 @@ import { ollamaDialect } from './dialects/ollama.ts';
 import { llamaCppBackend } from './llama-cpp-router.ts';
 import { logFileOf } from './own/log-file.ts';
 import { ownBackend } from './own/own-backend.ts';
+import { withSlotFolder } from './own/slot-flag.ts';
 import { supervisor } from './own/supervisor.ts';
 import { hostAndPort, isThisMachine } from './own-address.ts';
 import { tellingReloads } from './reloads.ts';
@@ -57,6 +58,8 @@ export function makeBackend(
 export interface OwnPlaces {
   readonly cwd: string;
   readonly logFolder: string;
+  /** Where they keep conversations while a model is away; left out: nowhere. */
+  readonly slotFolder?: string;
 }
 
 function ownOptions(
@@ -72,7 +75,7 @@ function ownOptions(
     supervisor: (onChange) =>
       supervisor({
         name: setting.name,
-        command,
+        command: places.slotFolder === undefined ? command : withSlotFolder(command, places.slotFolder),
         host,
         port,
         cwd: places.cwd,

@@ -21,6 +21,8 @@ export interface RequestRecord {
   /** From its arrival to the first byte of the answer's body. */
   readonly firstByteMs: number | null;
   readonly totalMs: number;
+  /** Reading of the prompt that a parked conversation saved. Left out or null: none, or not known. */
+  readonly savedPromptMs?: number | null;
 }
 
 /** Tokens per second after the first byte; null where the answer does not say how many there were. */

@@ -8,7 +8,7 @@ import type { CommandContext } from '../loop/load-command.ts';
 import type { ModelUse } from '../loop/world.ts';
 import type { ReportedEvent } from '../runtime-api.ts';
 import { Fronts } from './front.ts';
-import { createGateway, type GatewayPace } from './gateway.ts';
+import { createGateway, type GatewayPace, type GatewayParking } from './gateway.ts';
 import { addHistoryRoute } from './history-route.ts';
 import type { Flight } from './in-flight.ts';
 import { addGatewayRoutes } from './routes.ts';
@@ -21,6 +21,7 @@ export interface MountOptions {
   readonly report: (event: ReportedEvent) => void;
   readonly requests: RequestLog;
   readonly pace?: Partial<GatewayPace>;
+  readonly parking?: GatewayParking;
   /** Called with each request that is over, beside the history. */
   readonly onRequest?: (record: RequestRecord) => void;
 }
@@ -50,6 +51,7 @@ export function mountGateway(options: MountOptions): MountedGateway {
       options.onRequest?.(record);
     },
     ...(options.pace === undefined ? {} : { pace: options.pace }),
+    ...(options.parking === undefined ? {} : { parking: options.parking }),
   });
   const fronts = new Fronts(gateway, tell);
   return {

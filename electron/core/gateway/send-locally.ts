@@ -43,6 +43,9 @@ export async function sendLocally(
     const admitting = admit(parts, exchange, route, asker, waiting);
     const admitted = admitting instanceof Promise ? await admitting : admitting;
     if (!admitted.ok) return { kind: 'not_here', error: admitted.error };
+    // What it had read before it was unloaded comes back first: before the lane, which nobody may hold up for it.
+    const parked = broughtBack(parts, exchange, route, waiting);
+    if (parked !== null) await parked;
     const wasThere = isThere(parts, route);
     const taking = laneFor(parts, exchange, route, asker, waiting);
     const lane = taking instanceof Promise ? await taking : taking;
@@ -57,6 +60,9 @@ export async function sendLocally(
     // It may have been unloaded by hand while the lane was waited for: what it needs is asked for anew,
     // and not while others stand before a lane that does nothing.
     if (wasThere && !isThere(parts, route) && admissions < MOST_ADMISSIONS) continue;
+    // Loaded anew while the lane was waited for.
+    const again = broughtBack(parts, exchange, route, waiting);
+    if (again !== null) await again;
     const name = lane?.name ?? null;
     if (name !== null) exchange.own['x-landlord-turn'] = name;
     else if (exchange.own['x-landlord-turn'] !== undefined) delete exchange.own['x-landlord-turn'];
@@ -70,6 +76,22 @@ export async function sendLocally(
     }
     return localEnd(route, end);
   }
+}
+
+/** null: there is nothing to wait for. */
+function broughtBack(
+  parts: GatewayParts,
+  exchange: Exchange,
+  { view }: Route,
+  waiting: Waiting | null,
+): Promise<void> | null {
+  const work = view === null || exchange.work === 'other' ? null : parts.parking?.before(view.id);
+  if (work === null || work === undefined) return null;
+  const fromMs = parts.monotonicMs();
+  waiting?.begin('waiting: parked conversations are being brought back');
+  return work.finally(() => {
+    exchange.waitedMs += parts.monotonicMs() - fromMs;
+  });
 }
 
 function isThere({ context }: GatewayParts, { view }: Route): boolean {

@@ -243,6 +243,10 @@ function recordEnd(
   const endedAtMs = parts.monotonicMs();
   const { socket } = request;
   const atMs = parts.epochMs() - (endedAtMs - arrivedAtMs);
+  const savedPromptMs =
+    outcome.route === 'local' && model !== null
+      ? (parts.parking?.answered(model, outcome.tail) ?? null)
+      : null;
   // After the answer, and off its way: the process behind a connection is looked for once a connection.
   setImmediate(async () => {
     const agent = asker?.name ?? (socket.destroyed ? null : (await callingProcess(socket)).name);
@@ -259,6 +263,7 @@ function recordEnd(
       waitedMs: Math.round(waitedMs),
       firstByteMs: outcome.firstByteAtMs === null ? null : Math.round(outcome.firstByteAtMs - arrivedAtMs),
       totalMs: Math.round(endedAtMs - arrivedAtMs),
+      ...(savedPromptMs === null ? {} : { savedPromptMs }),
     });
   });
 }

@@ -5,6 +5,7 @@ import { type ArmedSignal, armSignal } from '../actuators/reaper.ts';
 import { afterIo } from '../after-io.ts';
 import type { BusyAnswer } from '../backends/backend.ts';
 import type { Sampler } from '../devices/sampler.ts';
+import type { Parking } from '../parking/parking.ts';
 import type { ProcessIdentity } from '../process/identity.ts';
 import type { Fleet } from './fleet.ts';
 
@@ -16,7 +17,7 @@ const ASK_LIMIT_MS = 4_000;
 const ARM_AFTER_MS = 20;
 
 /** The real effects: backends over HTTP, signals through the reaper, readings from the sampler. */
-export function realEffects(fleet: Fleet, sampler: () => Sampler): Effects {
+export function realEffects(fleet: Fleet, sampler: () => Sampler, parking?: Parking): Effects {
   /** The last proven process of each model, for the question whether it is gone. */
   const identities = new Map<string, ProcessIdentity>();
   let hurrying = false;
@@ -42,6 +43,12 @@ export function realEffects(fleet: Fleet, sampler: () => Sampler): Effects {
       const member = fleet.get(backend);
       if (member === null) return Promise.resolve({ busy: null, why: `${backend} is no longer watched` });
       return member.confirmIdle(name, AbortSignal.timeout(ASK_LIMIT_MS));
+    },
+    async park(modelId, limitMs): Promise<boolean> {
+      return parking === undefined ? false : (await parking.park(modelId, limitMs)) > 0;
+    },
+    unpark(modelId): void {
+      void parking?.unpark(modelId);
     },
     unload(modelId): Promise<Result<void>> {
       identityOf(modelId);

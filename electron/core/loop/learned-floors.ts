@@ -1,4 +1,5 @@
 import type { Result } from '../../../shared/errors.ts';
+import type { Settings } from '../../../shared/settings.ts';
 import type { StoredSample } from '../events/event-store.ts';
 import { suggestedFloor } from '../ledger/floor-learning.ts';
 
@@ -40,4 +41,10 @@ export class LearnedFloors {
       if (floorBytes !== null) this.#floors.set(deviceId, floorBytes);
     }
   }
+}
+
+/** Whether any floor is to be learned from the desktop. */
+export function learnsFloor(settings: Settings): boolean {
+  const floors = [settings.floor, ...(settings.devices ?? []).map((device) => device.floor)];
+  return floors.some((floor) => floor?.keep === 'auto');
 }

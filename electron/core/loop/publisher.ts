@@ -1,4 +1,4 @@
-import type { AgentState, LandlordState, ModelState } from '../../../shared/state.ts';
+import type { AgentState, LandlordState, ModelState, ParkedState } from '../../../shared/state.ts';
 import type { Clock } from '../clock.ts';
 import type { ControlLoop } from '../control-loop.ts';
 import { leavesAt } from '../guards/leaves-at.ts';
@@ -28,6 +28,8 @@ export interface PublisherOptions {
   readonly lanes: LaneBook;
   readonly clock: Clock;
   readonly version: string;
+  /** Conversations that wait for a model; null: none. Left out: none of any. */
+  readonly parked?: (modelId: string) => ParkedState | null;
   /** Engine's first, by name. */
   readonly agents: AgentsOf;
   /** What a person should know first, beyond what the loop sees. */
@@ -78,7 +80,13 @@ export class Publisher {
       );
     const models = loop.models.views().map((view) => {
       const guard = guardModels.get(view.id);
-      return modelState(view, guard === undefined || world === null ? null : leavesAt(guard, world), iso);
+      const state = modelState(
+        view,
+        guard === undefined || world === null ? null : leavesAt(guard, world),
+        iso,
+      );
+      const parked = this.#options.parked?.(view.id) ?? null;
+      return parked === null ? state : { ...state, parked };
     });
     return landlordState({
       revision: this.#revision,

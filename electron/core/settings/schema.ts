@@ -61,6 +61,10 @@ const floor = z
     examples: ['4GB', 'auto'],
   });
 
+function limitSentence(issue: { readonly input?: unknown }): string {
+  return `${shown(issue.input)} is not a limit; write 16GB or off`;
+}
+
 const models = listOf(namePattern, '[qwen-27b, /vision/]');
 const deviceFloor = floor.nullish();
 const deviceMemory = oneOf(['unified', 'discrete']).nullish().meta({
@@ -255,6 +259,26 @@ export const configSchema = mapping(
       description:
         'How agents are served, by the name they give: their class, and what happens while the lane is busy.',
     }),
+    parking: mapping(
+      {
+        limit: z
+          .union([z.literal('off'), byteCount], { error: limitSentence })
+          .nullish()
+          .meta({
+            description: 'Of all parked conversations together; off: none is parked.',
+            'x-default': '16GB',
+          }),
+        keep: duration(60_000, 30 * DAY_MS, 'a time from 1min to 30d')
+          .nullish()
+          .meta({ description: 'How long one waits for its model.', 'x-default': '24h' }),
+      },
+      'a limit for parked conversations',
+    )
+      .nullish()
+      .meta({
+        description:
+          'What a llama.cpp server had read is saved before its model is unloaded and brought back with its next load, where it runs with --slot-save-path.',
+      }),
     server: mapping(
       {
         port: port.nullish().meta({ 'x-default': 7781, description: 'Takes effect with the next start.' }),

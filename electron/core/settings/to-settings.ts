@@ -1,4 +1,10 @@
-import type { BackendSetting, DeviceSetting, FallbackSetting, Settings } from '../../../shared/settings.ts';
+import {
+  type BackendSetting,
+  DEFAULT_PARKING,
+  type DeviceSetting,
+  type FallbackSetting,
+  type Settings,
+} from '../../../shared/settings.ts';
 import { defaults } from './defaults.ts';
 import type { ParsedConfig } from './schema.ts';
 import { withoutV1 } from './urls.ts';
@@ -27,6 +33,15 @@ export function toSettings(config: ParsedConfig, home: string | null): Settings 
       const kind = agent.class ?? 'interactive';
       return { class: kind, onBusy: agent.onBusy ?? (kind === 'batch' ? 'wait' : 'fallback') };
     }),
+    ...(config.parking === undefined || config.parking === null
+      ? {}
+      : {
+          parking: {
+            limitBytes:
+              config.parking.limit === 'off' ? 0 : (config.parking.limit ?? DEFAULT_PARKING.limitBytes),
+            keepMs: config.parking.keep ?? DEFAULT_PARKING.keepMs,
+          },
+        }),
     server: {
       port: config.server?.port ?? base.server.port,
       apiKeyEnv: config.server?.apiKeyEnv ?? base.server.apiKeyEnv,

@@ -14,6 +14,8 @@ export interface LandlordPaths {
   readonly lockFile: string;
   /** One file for each server that is ours to run. */
   readonly logDir: string;
+  /** Conversations of models that are away. */
+  readonly parkedDir: string;
   /** Who holds the lock: `RuntimeRecord` as JSON. */
   readonly runtimeFile: string;
   /** The last config text that was accepted. */
@@ -53,6 +55,7 @@ export function resolvePaths(inputs: PathInputs): LandlordPaths {
     tokenFile: join(stateDir, 'token'),
     socketFile: join(stateDir, 'landlord.sock'),
     logDir: join(stateDir, 'logs'),
+    parkedDir: join(stateDir, 'parked'),
     lockFile: join(stateDir, 'runtime.lock'),
     runtimeFile: join(stateDir, 'runtime.json'),
     lastGoodConfigFile: join(stateDir, 'config.last-good.yaml'),

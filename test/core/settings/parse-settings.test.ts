@@ -33,6 +33,7 @@ fallbacks:
 agents:
   writer: { class: interactive, onBusy: reject }
   indexer: { class: batch }
+parking: { limit: 4GB, keep: 2h }
 server: { port: 7000, apiKeyEnv: LANDLORD_KEY, origins: ["https://Chat.example"] }
 `;
 
@@ -118,6 +119,7 @@ describe('parseSettings', () => {
         writer: { class: 'interactive', onBusy: 'reject' },
         indexer: { class: 'batch', onBusy: 'wait' },
       },
+      parking: { limitBytes: 4_000_000_000, keepMs: 7_200_000 },
       server: { port: 7000, apiKeyEnv: 'LANDLORD_KEY', origins: ['https://chat.example'] },
     });
   });

@@ -1,0 +1,69 @@
+import type { ParkingSettings } from '../../../shared/settings.ts';
+import { DEFAULT_PARKING } from '../../../shared/settings.ts';
+import type { EventStore } from '../events/event-store.ts';
+import { acquireTurn } from '../gate/acquire.ts';
+import type { Gate } from '../gate/gate.ts';
+import { type CommandContext, loadModel } from '../loop/load-command.ts';
+import { outcomeOf } from '../loop/room.ts';
+import { Parking } from './parking.ts';
+import { makeSlotFolder } from './slot-folder.ts';
+
+const UNLOAD_LIMIT_MS = 60_000;
+
+/** Parking over the real runtime. What an earlier run kept is taken up by `open`, which its caller awaits. */
+export function parkingFor(options: {
+  readonly context: () => CommandContext;
+  readonly gate: Gate;
+  readonly store: Pick<EventStore, 'set' | 'all'>;
+  /** Whether a request of ours is with that model, or waits for it. */
+  readonly isWanted: (modelId: string) => boolean;
+  readonly changed: () => void;
+}): Parking {
+  const { context, gate, store } = options;
+  const backendOf = (modelId: string): string => modelId.slice(0, modelId.indexOf('/'));
+  return new Parking({
+    view: (modelId) => context().loop.models.get(modelId),
+    slots: (modelId) => context().fleet.get(backendOf(modelId))?.slots ?? null,
+    settings: (): ParkingSettings => context().loop.settings.parking ?? DEFAULT_PARKING,
+    store,
+    tell: (event) => context().journal.tell(event),
+    epochMs: () => context().clock.epochMs(),
+    changed: options.changed,
+    async restart(modelId) {
+      const { loop } = context();
+      const outcome = outcomeOf(loop, modelId, UNLOAD_LIMIT_MS);
+      loop.executor.unload({
+        modelId,
+        cause: 'person',
+        requireIdle: true,
+        reason: `Unloaded ${modelId}, whose conversation could not be brought back.`,
+        numbers: {},
+        forModelId: null,
+      });
+      if ((await outcome)?.type !== 'left') return false;
+      const view = loop.models.get(modelId);
+      if (view === null) return false;
+      return (await loadModel(context(), view, false, AbortSignal.timeout(600_000))).ok;
+    },
+    async lane(view) {
+      const setting = context().fleet.setting(view.backend);
+      // A request of ours waits for the conversation itself, before it wants the lane.
+      if (setting === null || setting.lanes === null || options.isWanted(view.id)) return null;
+      const turn = await acquireTurn(gate, setting.url, {
+        model: view.observed.name,
+        session: 'vram-landlord: bringing a conversation back',
+        class: 'interactive',
+        waitMs: 0,
+        reports: false,
+      });
+      return turn.kind === 'held' ? turn : null;
+    },
+  });
+}
+
+/** Makes the folder that servers of ours are told of, and takes up what is in it; a sentence where there is none. */
+export async function openParking(parking: Parking, folder: string): Promise<string | null> {
+  const objection = makeSlotFolder(folder);
+  await parking.open(folder);
+  return objection;
+}
