@@ -28,7 +28,7 @@ export const runGate: Run = async (invocation, terminal) => {
     return EXIT.unknown;
   }
   if (plan.kind === 'skip') {
-    const message = `${url} is not on this machine, so its turns take no lane.`;
+    const message = skipText(url, plan.why);
     terminal.out(invocation.flag('json') ? JSON.stringify(noLane(url, plan.why, message)) : plain(message));
     return EXIT.done;
   }
@@ -40,6 +40,12 @@ export const runGate: Run = async (invocation, terminal) => {
   );
   return exitCode(lanes);
 };
+
+function skipText(url: string, why: 'not_configured' | 'not_local' | 'no_lane'): string {
+  return why === 'no_lane'
+    ? `${url} leads to several backends: say which by --model. Without it a turn takes no lane of its own, and the gateway takes the right one with each request.`
+    : `${url} is not on this machine, so its turns take no lane.`;
+}
 
 async function machineWide(invocation: Invocation, terminal: Terminal): Promise<number> {
   const { makeMachineWide } = await import('../core/gate/machine-wide.ts');

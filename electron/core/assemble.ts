@@ -29,6 +29,7 @@ import { realEffects } from './loop/effects.ts';
 import { Fleet } from './loop/fleet.ts';
 import { durableForecaster } from './loop/forecaster.ts';
 import { GatewayAgents } from './loop/gateway-agents.ts';
+import { GatewayLane } from './loop/gateway-lane.ts';
 import { Intents } from './loop/intents.ts';
 import { Journal, type SystemLog } from './loop/journal.ts';
 import { laneUse } from './loop/lane-use.ts';
@@ -134,6 +135,8 @@ export async function assemble(
     laneWatchAside(undefined, undefined, (readTable) => createLaneWatch(gate, readTable)),
   );
   const laneWriter = await LaneWriter.create(gate, journal, store);
+  const gatewayLane = new GatewayLane(gate, (event) => journal.tell(event));
+  const followLane = (): void => gatewayLane.follow(fleet.settings(), loop.models.views());
   const floors = new LearnedFloors(store);
   let sampler = newSampler(settings, clock, paths);
   const engine = new EmbeddedEngine(clock, options.engine);
@@ -179,7 +182,10 @@ export async function assemble(
     bootMs: () => uptime() * 1000,
     uses: (modelId) => gateway.use(modelId) ?? laneUse(lanes.list(), modelId),
     relieve: (devices) => (desk === null ? new Map() : relieve(desk, context, devices)),
-    onStep: () => publisher.stepped(),
+    onStep: () => {
+      publisher.stepped();
+      followLane();
+    },
     onWishes: (wishes) => void writeWishes(store, wishes),
   });
   const context: CommandContext = {
@@ -235,6 +241,7 @@ export async function assemble(
   const watchBackends = async (): Promise<void> => {
     const backends = await engine.withUrls(watchedBackends(loop.settings.backends, found));
     await Promise.all([fleet.set(backends), gateway.front(backends)]);
+    followLane();
   };
   const discovery = backendDiscovery({
     ports: options.discoverPorts ?? USUAL_PORTS,
@@ -366,9 +373,12 @@ export async function assemble(
     desk: openDesk,
     listens: (where) => {
       url = where;
+      gatewayLane.listens(Number(new URL(where).port));
+      followLane();
     },
     async stop() {
       stopping.abort();
+      gatewayLane.stop();
       await gateway.stop();
       await openDesk.stop();
       stopChores();

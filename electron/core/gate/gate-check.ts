@@ -2,9 +2,9 @@ import { accessSync, constants, readdirSync } from 'node:fs';
 import { createGate, type Gate } from './gate.ts';
 import { GATE_DIR_VARIABLE, type GateRoot, networkFileSystem } from './gate-root.ts';
 import { commandOf, ghostsIn, heldElsewhere, inspectLane, type LaneInspection } from './inspect.ts';
-import { seesAllProcesses } from './kernel-locks.ts';
 import { laneFiles } from './lane-files.ts';
 import { LOCAL_HOST, laneKey } from './lane-key.ts';
+import { seesAllProcesses } from './process-start.ts';
 import { IDLE_PORT, runShowdown, type ShowdownOptions } from './showdown.ts';
 
 export interface GateCheck {
@@ -101,7 +101,10 @@ function portOf(
 ): { readonly kind: 'port'; readonly port: number } | { readonly kind: 'skipped'; readonly why: string } {
   const skipped = (why: string): { kind: 'skipped'; why: string } => ({ kind: 'skipped', why });
   const plan = gate.plan(backend, null);
-  if (plan.kind === 'skip') return skipped(`${backend} is not on this machine, so it has no lane.`);
+  if (plan.kind === 'skip') {
+    const why = plan.why === 'no_lane' ? 'leads to several backends' : 'is not on this machine';
+    return skipped(`${backend} ${why}, so it has no lane of its own.`);
+  }
   if (plan.kind === 'open') return skipped(plan.message);
   const lanes = plan.lanes.map((lane) => inspectLane(lane));
   const wide = lanes.find((lane) => lane.width > 1);

@@ -18,6 +18,7 @@ import {
   parseFdInfo,
   parseKernelLocks,
 } from './proc-locks.ts';
+import { seesAllProcesses } from './process-start.ts';
 
 /**
  * What the kernel shows of locks without one being taken. `complete` is false inside a pid namespace:
@@ -27,9 +28,6 @@ export interface LockTable {
   readonly locks: readonly KernelLock[];
   readonly complete: boolean;
 }
-
-/** include/uapi/linux/nsfs.h: PID_NS_INIT_INO, the inode of the first pid namespace. */
-const FIRST_PID_NAMESPACE = 'pid:[4026531836]';
 
 /**
  * One read(2) of a file in /proc gives at most a page, under one taking of the kernel's lock; what is
@@ -62,14 +60,6 @@ export function mayBePaged(text: string): boolean {
 /** Of readings of /proc/locks, newest first. */
 export function lockTable(texts: readonly string[]): LockTable {
   return { locks: mergeKernelLocks(texts.map(parseKernelLocks)), complete: seesAllProcesses() };
-}
-
-export function seesAllProcesses(): boolean {
-  try {
-    return readlinkSync('/proc/self/ns/pid') === FIRST_PID_NAMESPACE;
-  } catch {
-    return false;
-  }
 }
 
 export interface LockFileId {

@@ -1,4 +1,5 @@
 import { type LaneFiles, laneFiles } from './lane-files.ts';
+import { isGone } from './process-start.ts';
 import { readSmallFile } from './small-file.ts';
 
 /**
@@ -7,12 +8,21 @@ import { readSmallFile } from './small-file.ts';
  * this, so that a turn of another process with no configuration takes the right ones:
  *
  *   {"schema":"vram-landlord/gate-means/1","lanes":["127.0.0.1_8082","127.0.0.1_8081"],
- *    "models":{"qwen-27b":["127.0.0.1_8081"]}}
+ *    "models":{"qwen-27b":["127.0.0.1_8081"],"router/*":["127.0.0.1_8081"]}}
  */
 export interface LaneMeaning {
   /** For a model that `models` does not name. Empty, beside models that are named: that turn takes no lane. */
   readonly lanes: readonly string[];
+  /** By a model's name, or `backend/*` for all whose name begins with `backend/`. */
   readonly models: Readonly<Record<string, readonly string[]>>;
+  /** The process that stands for it: once that is gone, the port is as any other. Left out: it stands by itself. */
+  readonly writer?: MeaningWriter;
+}
+
+export interface MeaningWriter {
+  readonly pid: number;
+  /** Clock ticks since boot; null where there is no /proc. */
+  readonly startTime: number | null;
 }
 
 export const MEANS_SCHEMA = 'vram-landlord/gate-means/1';
@@ -42,7 +52,21 @@ export function parseMeaning(text: string): LaneMeaning | null {
     }
   }
   if (lanes === null || (lanes.length === 0 && Object.keys(models).length === 0)) return null;
-  return { lanes, models };
+  const writer = 'writer' in value ? writerOf(value.writer) : null;
+  return writer === null ? { lanes, models } : { lanes, models, writer };
+}
+
+function writerOf(value: unknown): MeaningWriter | null {
+  if (typeof value !== 'object' || value === null) return null;
+  const { pid, startTime }: Readonly<Record<string, unknown>> = { ...value };
+  if (typeof pid !== 'number' || !Number.isSafeInteger(pid) || pid <= 0) return null;
+  return { pid, startTime: typeof startTime === 'number' ? startTime : null };
+}
+
+/** null: none, or none that can be read. */
+export function readMeaning(path: string): LaneMeaning | null {
+  const read = readSmallFile(path);
+  return read.kind === 'read' ? parseMeaning(read.text) : null;
 }
 
 /** Each once: a turn that took one twice would wait for itself. */
@@ -75,7 +99,17 @@ export function lanesMeant(lane: LaneFiles, model: string | null): LanesMeant {
       garbage: `${lane.means} ${why}, so this port is a lane of its own; remove it, or let the runtime write it again.`,
     };
   }
-  const named = model !== null && Object.hasOwn(meaning.models, model) ? meaning.models[model] : undefined;
-  const lanes = (named ?? meaning.lanes).map((name) => laneFiles(lane.root, name));
-  return { lanes, garbage: null };
+  if (meaning.writer !== undefined && isGone(meaning.writer)) return { lanes: [lane], garbage: null };
+  const names = (model === null ? null : lanesOfModel(meaning.models, model)) ?? meaning.lanes;
+  return { lanes: names.map((name) => laneFiles(lane.root, name)), garbage: null };
+}
+
+/** Its own name counts before its backend's. */
+function lanesOfModel(models: LaneMeaning['models'], model: string): readonly string[] | null {
+  if (Object.hasOwn(models, model)) return models[model] ?? null;
+  const backends = Object.keys(models).filter(
+    (name) => name.endsWith('/*') && model.startsWith(name.slice(0, -1)),
+  );
+  const nearest = backends.sort((one, other) => other.length - one.length)[0];
+  return nearest === undefined ? null : (models[nearest] ?? null);
 }

@@ -5,10 +5,9 @@ import {
   lockedDescriptors,
   lockFileId,
   readLockTable,
-  seesAllProcesses,
 } from './kernel-locks.ts';
 import { type LaneFiles, type SlotFiles, slotFiles } from './lane-files.ts';
-import { ownPid, startTimeOf } from './process-start.ts';
+import { ownPid, seesAllProcesses, startTimeOf } from './process-start.ts';
 import { readSidecar } from './sidecar.ts';
 import { slotsOf } from './width.ts';
 

@@ -1,4 +1,5 @@
 import { readFileSync, readlinkSync } from 'node:fs';
+import { errnoOf } from '../errno.ts';
 import { parseStat } from '../process/procfs-text.ts';
 
 let self: number | null = null;
@@ -36,5 +37,38 @@ function readStart(pid: number): number | null {
     return parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.startTimeTicks ?? null;
   } catch {
     return null;
+  }
+}
+
+/**
+ * Whether that very process has ended. False also where it can't be told: of another user's whom /proc
+ * hides (hidepid), and inside a pid namespace, where a process outside has no number.
+ */
+export function isGone({
+  pid,
+  startTime,
+}: {
+  readonly pid: number;
+  readonly startTime: number | null;
+}): boolean {
+  if (!seesAllProcesses()) return false;
+  const now = startTimeOf(pid);
+  if (now !== null) return startTime !== null && now !== startTime;
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (thrown) {
+    return errnoOf(thrown) === 'ESRCH';
+  }
+}
+
+/** include/uapi/linux/nsfs.h: PID_NS_INIT_INO, the inode of the first pid namespace. */
+const FIRST_PID_NAMESPACE = 'pid:[4026531836]';
+
+export function seesAllProcesses(): boolean {
+  try {
+    return readlinkSync('/proc/self/ns/pid') === FIRST_PID_NAMESPACE;
+  } catch {
+    return false;
   }
 }

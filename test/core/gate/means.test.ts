@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { laneFiles } from '../../../electron/core/gate/lane-files.ts';
 import { setUpLane } from '../../../electron/core/gate/lane-setup.ts';
 import { lanesMeant, parseMeaning } from '../../../electron/core/gate/means.ts';
+import { startTimeOf } from '../../../electron/core/gate/process-start.ts';
 import { gateIn, runToEnd, tempFolder } from '../../support/gate.ts';
 
 describe('ports that mean other lanes', () => {
@@ -47,6 +48,38 @@ describe('ports that mean other lanes', () => {
       kind: 'skipped',
       why: 'no_lane',
     });
+  });
+
+  it('go by the backend a model’s name begins with, the longest first, and its own name before that', () => {
+    using folder = tempFolder();
+    const models = {
+      'a/*': ['127.0.0.1_8081'],
+      'a/b/*': ['127.0.0.1_8082'],
+      'a/b/exact': ['127.0.0.1_8083'],
+    };
+    setUpLane(folder.path, { name: '127.0.0.1_7781', width: null, means: { lanes: [], models } }, false);
+    const lane = laneFiles(folder.path, '127.0.0.1_7781');
+    const meant = (model: string): readonly string[] => lanesMeant(lane, model).lanes.map(({ name }) => name);
+    expect(meant('a/m')).toEqual(['127.0.0.1_8081']);
+    expect(meant('a/b/m')).toEqual(['127.0.0.1_8082']);
+    expect(meant('a/b/exact')).toEqual(['127.0.0.1_8083']);
+    expect([meant('a'), meant('ab/m'), meant('x/a/m')]).toEqual([[], [], []]);
+  });
+
+  it('stand for others only while the process that said so lives', () => {
+    using folder = tempFolder();
+    const lane = laneFiles(folder.path, '127.0.0.1_7781');
+    const say = (writer: { pid: number; startTime: number | null }): readonly string[] => {
+      const means = { lanes: ['127.0.0.1_8081'], models: {}, writer };
+      expect(setUpLane(folder.path, { name: lane.name, width: null, means }, false).ok).toBe(true);
+      return lanesMeant(lane, null).lanes.map(({ name }) => name);
+    };
+    const ended = Number(runToEnd(['sh', '-c', 'echo $$']).stdout);
+    const startTime = startTimeOf(process.pid);
+    expect(startTime).not.toBeNull();
+    expect(say({ pid: process.pid, startTime })).toEqual(['127.0.0.1_8081']);
+    expect(say({ pid: process.pid, startTime: 1 })).toEqual(['127.0.0.1_7781']);
+    expect(say({ pid: ended, startTime: null })).toEqual(['127.0.0.1_7781']);
   });
 
   it('are their own lane where the file says nothing that can be read', () => {
