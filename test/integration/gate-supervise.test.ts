@@ -1,10 +1,20 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { inspectLane } from '../../electron/core/gate/inspect.ts';
 import { laneFiles } from '../../electron/core/gate/lane-files.ts';
-import { LANDLORD, LANE_8080, runToEnd, startOther, tempFolder, URL_8080, until } from '../support/gate.ts';
+import {
+  LANDLORD,
+  LANE_8080,
+  NODE,
+  runToEnd,
+  startOther,
+  tempFolder,
+  URL_8080,
+  until,
+} from '../support/gate.ts';
 
 const turn = (...command: readonly string[]): readonly string[] => [
   LANDLORD,
@@ -15,6 +25,7 @@ const turn = (...command: readonly string[]): readonly string[] => [
   '--',
   ...command,
 ];
+const CLI = fileURLToPath(new URL('../../electron/cli.ts', import.meta.url));
 const inRoot = (root: string): Readonly<Record<string, string>> => ({ VRAM_LANDLORD_GATE_DIR: root });
 const isFree = (root: string): boolean =>
   runToEnd(['flock', '-n', join(root, `${LANE_8080}.lock`), 'true']).status === 0;
@@ -50,7 +61,7 @@ describe('landlord turn --supervise', () => {
 
   it('passes signals on, and ends the turn with its command though something left behind has the lock open', async () => {
     using folder = tempFolder('supervise');
-    const script = 'sleep 60 & echo $!; trap "exit 4" USR1; while :; do sleep 0.05; done';
+    const script = 'trap "exit 4" USR1; sleep 60 & echo $!; while :; do sleep 0.05; done';
     await using agent = startOther(turn('sh', '-c', script), { env: inRoot(folder.path) });
     const left = Number(await agent.line());
     try {
@@ -70,6 +81,48 @@ describe('landlord turn --supervise', () => {
     process.kill(agent.pid, 'SIGKILL');
     await until(() => isGone(command), 'the command is gone');
     await until(() => isFree(folder.path), 'the lane is free');
+  });
+
+  it('ends its command also when it was killed before the command could ask for that', async () => {
+    using folder = tempFolder('supervise');
+    // Stands where setpriv is looked for first: kills whoever started it, and only then goes on.
+    const early = join(folder.path, 'setpriv');
+    const log = join(folder.path, 'log');
+    writeFileSync(
+      early,
+      `#!/bin/sh\nkill -KILL $PPID\nwhile [ -d /proc/$PPID ]; do [ -z "$(grep ') Z ' /proc/$PPID/stat)" ] || break; sleep 0.01; done\necho $$ >${log}.pid\nexec /usr/bin/setpriv "$@"\n`,
+      { mode: 0o755 },
+    );
+    await using agent = startOther(turn('sh', '-c', `echo ran >${log}; exec sleep 60`), {
+      env: { ...inRoot(folder.path), PATH: `${folder.path}:${process.env.PATH}`, PWD: folder.path },
+    });
+    await once(agent.child, 'exit');
+    await until(() => existsSync(`${log}.pid`), 'the command is on its way');
+    const command = Number(readFileSync(`${log}.pid`, 'utf8'));
+    await until(() => command > 0 && isGone(command), 'the command is gone');
+    expect(existsSync(log)).toBe(false);
+    expect(isFree(folder.path)).toBe(true);
+  });
+
+  it('leaves the environment as it is', () => {
+    using folder = tempFolder('supervise');
+    // Past the shell that `landlord` itself starts with, which drops such a name.
+    const [, ...rest] = turn('env');
+    const direct = [...NODE, CLI, ...rest];
+    const odd = { 'ODD.NAME': 'kept', PWD: folder.path };
+    expect(runToEnd(direct, { ...inRoot(folder.path), ...odd }).stdout).toContain('ODD.NAME=kept\n');
+    expect(runToEnd(direct, inRoot(folder.path)).stdout).not.toContain('PWD=');
+    const plain = runToEnd(turn('env'), { ...inRoot(folder.path), PWD: folder.path }).stdout.split('\n');
+    const names = plain.map((line) => line.split('=')[0]).filter((name) => name !== '');
+    const known = [
+      'PATH',
+      'PWD',
+      'VRAM_LANDLORD_REPORTS',
+      'VRAM_LANDLORD_GATE_DIR',
+      'LANDLORD_TURN',
+      'NODE_COMPILE_CACHE',
+    ];
+    expect(names.filter((name) => !known.includes(name ?? ''))).toEqual([]);
   });
 
   it('says by 128 + n that its command was killed', () => {

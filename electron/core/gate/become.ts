@@ -67,7 +67,7 @@ export function supervise(
   locker?.blockStreams();
   return new Promise((resolve) => {
     const [name = program.file, ...args] = program.args;
-    const bound = endsWithUs ? boundToUs(program.file, name) : null;
+    const bound = endsWithUs ? boundToUs(program.file, name, env) : null;
     const child = spawn(bound?.file ?? program.file, [...(bound?.args ?? []), ...args], {
       argv0: bound?.argv0 ?? name,
       env: definedOnly(env),
@@ -93,16 +93,27 @@ export function supervise(
  * The kernel ends the command when we end (PR_SET_PDEATHSIG, prctl(2)), which only the command's own
  * process can ask for: util-linux' setpriv does, and then becomes it. A set-uid program such as sudo
  * loses it. null: no setpriv here.
+ *
+ * If we were gone before it asked, nothing comes any more: so whoever is its parent by then is looked at.
  */
 function boundToUs(
   file: string,
   name: string,
+  env: Readonly<Record<string, string | undefined>>,
 ): { readonly file: string; readonly argv0: string; readonly args: readonly string[] } | null {
   const setpriv = findProgram(['setpriv'], process.env.PATH);
   if (setpriv.kind !== 'runnable') return null;
   // It looks for what it runs as a shell does, and hands the name on.
   const run = basename(file) === name ? name : file;
-  return { file: setpriv.file, argv0: 'setpriv', args: ['--pdeathsig', 'KILL', '--', run] };
+  const check = survivesShell(env) ? ['/bin/sh', '-c', CHECK_PARENT, 'sh', String(process.pid)] : [];
+  return { file: setpriv.file, argv0: 'setpriv', args: ['--pdeathsig', 'KILL', '--', ...check, run] };
+}
+
+const CHECK_PARENT = '[ "$PPID" = "$1" ] || kill -KILL $$; shift; exec "$@"';
+
+/** dash drops a variable whose name is none of a shell's; then the command's environment counts for more. */
+function survivesShell(env: Readonly<Record<string, string | undefined>>): boolean {
+  return env.PWD !== undefined && Object.keys(env).every((name) => /^[A-Za-z_]\w*$/.test(name));
 }
 
 function definedOnly(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
