@@ -373,6 +373,26 @@ describe('landlord gate', () => {
   }
 
   if (runToEnd([...inNamespace.filter((word) => word !== '--mount-proc'), 'true']).status === 0) {
+    it('takes a turn’s name in a pid namespace only from outside, and only while the lane is held (rule 20)', async () => {
+      using folder = tempFolder('turn');
+      const closing = [
+        'python3',
+        '-c',
+        'import os, sys\nos.closerange(3, 99)\nsys.exit(os.spawnvp(os.P_WAIT, sys.argv[1], sys.argv[1:]))',
+      ];
+      const inner = turn('--', 'echo', 'mine');
+      const passes = runToEnd(
+        turn('--supervise', '--', ...inNamespace, ...closing, ...inner),
+        inRoot(folder.path),
+      );
+      expect(passes).toMatchObject({ status: 0, stdout: 'mine\n' });
+      await using _holder = await nodeHolder(folder.path, 'writer');
+      const name: { readonly turn: string } = JSON.parse(
+        readFileSync(join(folder.path, `${LANE_8080}.json`), 'utf8'),
+      );
+      const copied = ['sh', '-c', 'LANDLORD_TURN=$0 "$@"; exit $?', name.turn, ...inner];
+      expect(runToEnd([...inNamespace, ...copied], inRoot(folder.path)).status).toBe(75);
+    });
     it('is nested in a pid namespace by the lock it inherits alone, whatever /proc shows there (rule 20)', async () => {
       using folder = tempFolder('turn');
       const inner = turn('--', 'echo', 'mine');

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { inspectSlot, provenSidecar } from './inspect.ts';
 import {
   type DescriptorHolder,
@@ -9,6 +10,7 @@ import {
 import { type LaneFiles, type SlotFiles, slotFiles } from './lane-files.ts';
 import { ownPid, seesAllProcesses, startTimeOf } from './process-start.ts';
 import { readSidecar } from './sidecar.ts';
+import { parseTurns, TURN_VARIABLE } from './turn.ts';
 import { slotsOf } from './width.ts';
 
 /**
@@ -119,14 +121,29 @@ export function turnHolds(lane: LaneFiles, turn: string): boolean | null {
 /**
  * The slot whose sidecar names one of these turns, where this is a pid namespace and its writer is not
  * among the processes in it: then only the lock itself can say whether anybody has it. null: none.
+ *
+ * Anybody may have read the name in the sidecar, so it must have come from outside: the outermost process
+ * of this line that can be seen here, which nobody in here has started, was given it in its environment.
  */
 export function unseenClaim(lane: LaneFiles, turns: readonly string[]): SlotFiles | null {
   if (turns.length === 0 || seesAllProcesses()) return null;
   for (const slot of slotsOf(lane)) {
     const read = readSidecar(slot.sidecar);
     if (read.kind !== 'read' || read.sidecar.turn === null || !turns.includes(read.sidecar.turn)) continue;
-    const { pid, startTime } = read.sidecar;
-    if (startTime !== null && startTimeOf(pid) !== startTime) return slotFiles(lane, slot.index);
+    const { pid, startTime, turn } = read.sidecar;
+    if (startTime === null || startTimeOf(pid) === startTime) continue;
+    if (turnsFromOutside().includes(turn)) return slotFiles(lane, slot.index);
   }
   return null;
+}
+
+/** What LANDLORD_TURN was when the outermost process in sight became what it is (proc_pid_environ(5)). */
+function turnsFromOutside(): readonly string[] {
+  try {
+    const text = readFileSync(`/proc/${lineage(ownPid()).at(-1)}/environ`, 'utf8');
+    const given = text.split('\0').find((entry) => entry.startsWith(`${TURN_VARIABLE}=`));
+    return parseTurns(given?.slice(TURN_VARIABLE.length + 1));
+  } catch {
+    return [];
+  }
 }
