@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { readFile, stat, truncate, writeFile } from 'node:fs/promises';
+import { open, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -153,6 +153,20 @@ describe('a saved state that is not what it was', () => {
     bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
     await writeFile(record.path, bytes);
     await refused({}, 'state_damaged');
+  });
+
+  it.each(['flipped', 'cut'])('is refused in memory too, where it was %s since it was saved', async (how) => {
+    const path = join(engine.memoryFolder, 'state');
+    const kept = must(await engine.host.saveState(contextId, path));
+    must(await engine.host.restoreState(contextId, kept));
+    const file = await open(path, 'r+');
+    const byte = Buffer.alloc(1);
+    await file.read(byte, 0, 1, kept.bytes - 100);
+    byte.writeUInt8(byte.readUInt8(0) ^ 1);
+    if (how === 'flipped') await file.write(byte, 0, 1, kept.bytes - 100);
+    else await file.truncate(kept.bytes - 10);
+    await file.close();
+    await refused(kept, 'state_damaged');
   });
 
   it('is refused where it is gone', async () => {

@@ -29,7 +29,12 @@ export interface DeskOptions {
   readonly limits?: Partial<TurnLimits>;
 }
 
-const DEFAULT_LIMITS: TurnLimits = { tokens: 64, promptTokens: 4_096, atOnce: () => 1 };
+const DEFAULT_LIMITS: TurnLimits = {
+  tokens: 64,
+  promptTokens: 4_096,
+  atOnce: () => 1,
+  ahead: () => true,
+};
 
 /** The agents of the embedded engine: who they are, what they hold, and what they ask. */
 export class EngineDesk implements AgentDesk {

@@ -15,6 +15,8 @@ export interface TurnLimits {
   readonly promptTokens: number;
   /** Turns under way at once, where the ledger has room for their contexts. */
   readonly atOnce: () => number;
+  /** Makes the next one's context ready while another decodes; without, to measure what that saves. */
+  readonly ahead: () => boolean;
 }
 
 export interface TurnsOptions {
@@ -26,11 +28,16 @@ export interface TurnsOptions {
   readonly said: (agent: Agent) => void;
 }
 
+/** A turn of fewer tokens is over before its first one is of use: what is next begins beside it. */
+const SHORT_TOKENS = 8;
+
 /** Who decodes now, and who next. An agent's own requests go one after the other. */
 export class Turns {
   readonly #options: TurnsOptions;
   readonly #jobs = new Set<Job>();
   readonly #readingAhead = new Set<string>();
+  /** Their first token is on its way: nothing else is begun beside it. */
+  readonly #opening = new Set<Job>();
   #running = 0;
   #turnsOver = 0;
 
@@ -53,6 +60,8 @@ export class Turns {
     this.#jobs.add(job);
     if (!agent.busy) agent.stateSinceMs = job.arrivedAtMs;
     this.#pump();
+    // Who comes while another decodes may be next, and has that one's whole turn to be made ready in.
+    if (!job.running) void this.#prepareNext();
     this.#options.world.changed();
     return promise;
   }
@@ -109,6 +118,7 @@ export class Turns {
       this.#running += 1;
       next.running = true;
       next.who.busy = true;
+      this.#opening.add(next);
       next.who.stateSinceMs = this.#nowMs();
       void this.#turn(next);
     }
@@ -129,6 +139,7 @@ export class Turns {
     const nowMs = this.#nowMs();
     job.elapsedMs += nowMs - startedAtMs;
     if (end !== 'blocked') job.lastTurnAtMs = nowMs;
+    this.#opening.delete(job);
     job.running = false;
     job.who.busy = false;
     job.who.lastUsedAtMs = nowMs;
@@ -161,7 +172,6 @@ export class Turns {
     who.lastSwitchMs = seat.value.tookMs;
     for (const name of seat.value.evicted) if (name !== who.name) job.evicted.add(name);
     job.restored ||= seat.value.restored;
-    void this.#prepareNext();
     const unread = await this.#readPrompt(job);
     if (unread !== null) return this.#undo(job, unread);
     for (;;) {
@@ -170,6 +180,7 @@ export class Turns {
       const left = Math.min(limits.tokens, job.maxTokens - job.generated);
       const context = who.live;
       if (context === null) return this.#undo(job, lost(who.name));
+      if (!portion.isLast || left < SHORT_TOKENS) this.#opened(job);
       const decoded = await world.host.decode(
         {
           contextId: context.contextId,
@@ -177,7 +188,7 @@ export class Turns {
           maxTokens: portion.isLast ? left : 0,
           ...(portion.tokens.length === 0 ? { untold: who.untold } : {}),
         },
-        () => undefined,
+        () => this.#opened(job),
         job.gone.signal,
       );
       if (!decoded.ok) return this.#undo(job, { error: decoded.error, denial: null });
@@ -233,11 +244,18 @@ export class Turns {
     return { error: { ...why.error, message }, denial: null };
   }
 
-  /** While one decodes, the next one's weights are read ahead, or its context made ready. */
+  #opened(job: Job): void {
+    if (this.#opening.delete(job)) void this.#prepareNext();
+  }
+
+  /**
+   * While one decodes, the next one's weights are read ahead, or its context made ready: from its first
+   * token on, so that this comes out of no switch.
+   */
   async #prepareNext(): Promise<void> {
-    const [next] = this.#waiting();
+    const { seats, world, limits } = this.#options;
+    const [next] = limits.ahead() && this.#opening.size === 0 ? this.#waiting() : [];
     if (next === undefined) return;
-    const { seats, world } = this.#options;
     const { model } = next.who;
     if (model.loaded !== null) {
       await seats.prepare(next.who);
