@@ -15,6 +15,7 @@ import { ensureNetcat } from './setup/netcat.mjs';
 import { checkVersions, ensurePackages, verifyPackages } from './setup/packages.mjs';
 import { ensurePage } from './setup/page.mjs';
 import { SetupError, Steps } from './setup/steps.mjs';
+import { ensureTurn } from './setup/turn.mjs';
 import { ensureSoftwareVulkan } from './setup/vulkan.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
@@ -31,6 +32,7 @@ async function main(mode) {
   linkCommand(root);
   await ensurePage(root, steps);
   await ensureCompiled(root, steps);
+  await ensureTurn(root, steps);
   if (mode === 'test') {
     await ensureChromium(steps);
     await ensureNetcat(steps);

@@ -32,22 +32,60 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
 
 /** The real process: its streams, its signals, its exit code. */
 export async function runFromProcess(args: readonly string[]): Promise<void> {
-  const { stdout, stderr, env } = process;
-  // A reader that has seen enough (`landlord events | head`) is no error.
-  for (const stream of [stdout, stderr]) {
-    stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
-  }
-  const terminal: Terminal = {
-    out: (text) => void stdout.write(`${text}\n`),
-    err: (text) => void stderr.write(`${text}\n`),
-    ...capabilities({ isTty: stdout.isTTY === true, columns: stdout.columns, env }),
-  };
+  const terminal = processTerminal();
   try {
     process.exitCode = await run(args, terminal);
   } catch (thrown) {
     terminal.err(`landlord: an error that was not foreseen: ${plain(messageOf(thrown))}`);
     process.exitCode = 1;
   }
+}
+
+/**
+ * Node makes its streams on their first use, which loads all it has of sockets and terminals: 7 ms that a
+ * `turn` with nothing to say does without (measured, Node 24).
+ */
+function processTerminal(): Terminal {
+  const shown = once(() => {
+    const { isTTY, columns } = stream('stdout');
+    return capabilities({ isTty: isTTY === true, columns, env: process.env });
+  });
+  return {
+    out: (text) => void stream('stdout').write(`${text}\n`),
+    err: (text) => void stream('stderr').write(`${text}\n`),
+    get color() {
+      return shown().color;
+    },
+    get unicode() {
+      return shown().unicode;
+    },
+    get columns() {
+      return shown().columns;
+    },
+  };
+}
+
+const watched = new Set<NodeJS.WriteStream>();
+
+function stream(name: 'stdout' | 'stderr'): NodeJS.WriteStream {
+  const found: NodeJS.WriteStream = process[name];
+  if (!watched.has(found)) {
+    watched.add(found);
+    // A reader that has seen enough (`landlord events | head`) is no error. Who does not hear why still
+    // learns by the exit code: a busy turn is 75, and no success.
+    found.on('error', (error: NodeJS.ErrnoException) => {
+      if (name === 'stdout') process.exit(error.code === 'EPIPE' ? 0 : 1);
+    });
+  }
+  return found;
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | null = null;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
 }
 
 function help(name: string | undefined, terminal: Terminal): number {

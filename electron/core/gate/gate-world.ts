@@ -1,10 +1,10 @@
-import { randomBytes } from 'node:crypto';
 import type { Result } from '../../../shared/errors.ts';
 import { isFolder, MACHINE_WIDE_ROOT, networkFileSystem, passwdHome } from './gate-root.ts';
 import type { LocalNames } from './lane-key.ts';
 import { readLocalNames } from './local-names.ts';
 import { type FileLocker, fileLocker } from './locker.ts';
 import { silent, type Teller } from './news.ts';
+import { randomHex } from './random-hex.ts';
 
 /** What the gate asks of the world outside the lock files, so that a test can say what there is. */
 export interface GateWorld {
@@ -35,7 +35,7 @@ let drawn: string | null = null;
 let count = 0;
 
 function chance(): string {
-  drawn ??= randomBytes(5).toString('hex');
+  drawn ??= randomHex(5);
   count += 1;
   return `${drawn}${count.toString(36)}`;
 }

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
   closeSync,
@@ -15,6 +14,7 @@ import {
 } from 'node:fs';
 import { errnoOf } from '../errno.ts';
 import { ownPid, startTimeOf } from './process-start.ts';
+import { randomHex } from './random-hex.ts';
 import { readSmallFile } from './small-file.ts';
 
 export const SIDECAR_SCHEMA = 'vram-landlord/gate/1';
@@ -109,7 +109,7 @@ let count = 0;
 
 /** Unlike any other's, also of a process of the same pid in a container that shares the root. */
 function asideName(): string {
-  drawn ??= randomBytes(6).toString('hex');
+  drawn ??= randomHex(6);
   count += 1;
   return `${drawn}${count}`;
 }
