@@ -406,6 +406,19 @@ describe('landlord gate', () => {
     });
   }
 
+  it('says busy by 75 also where nobody can read why', async () => {
+    using folder = tempFolder('turn');
+    await using _holder = await nodeHolder(folder.path, 'writer');
+    for (const unread of ['2>&-', '2>/dev/full', '2>&1 >/dev/null | :']) {
+      const script = `{ "$@"; echo $? >&3; } ${unread}`;
+      const run = runToEnd(
+        ['sh', '-c', `exec 3>&1; ${script}`, 'sh', ...turn('--', 'echo', 'ran')],
+        inRoot(folder.path),
+      );
+      expect(run.stdout, unread).toBe('75\n');
+    }
+  });
+
   it('makes the root that all users share', () => {
     using folder = tempFolder('turn');
     const base = join(folder.path, 'lib');
