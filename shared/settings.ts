@@ -81,6 +81,12 @@ export interface FallbackSetting {
   readonly models: Readonly<Record<string, string>>;
 }
 
+/** `ask`: a person says so each time. */
+export interface DrainSettings {
+  readonly kill: 'ask' | 'always';
+  readonly restart: 'ask' | 'always';
+}
+
 /** What waits in files for a model's next load. */
 export interface ParkingSettings {
   /** Of all conversations together; 0: none is parked. */
@@ -89,6 +95,28 @@ export interface ParkingSettings {
 }
 
 export const DEFAULT_PARKING: ParkingSettings = { limitBytes: 16_000_000_000, keepMs: 86_400_000 };
+
+/** Agents of the embedded engine. */
+export interface EngineSettings {
+  /** Of an agent that asks for none of its own, where its model was trained for as many. */
+  readonly contextTokens: number;
+  /** For states that wait, of main memory. */
+  readonly hostMemory: Size;
+  /** For states that main memory has no room for; 0: their tokens are read again. */
+  readonly filesBytes: number;
+  /** Decodes at once; null: one on the CPU, four on a card. */
+  readonly parallel: number | null;
+  /** Generated in one turn while others wait. */
+  readonly turnTokens: number;
+}
+
+export const DEFAULT_ENGINE: EngineSettings = {
+  contextTokens: 4_096,
+  hostMemory: { share: 1 / 8 },
+  filesBytes: 8_000_000_000,
+  parallel: null,
+  turnTokens: 64,
+};
 
 export interface Settings {
   readonly floor: FloorSettings;
@@ -113,6 +141,10 @@ export interface Settings {
   readonly footprints: Readonly<Record<string, number>>;
   readonly fallbacks: readonly FallbackSetting[];
   readonly agents: Readonly<Record<string, AgentSetting>>;
+  /** What a drain does by itself once a server does not let go; left out: it asks. */
+  readonly drain?: DrainSettings;
+  /** Left out: `DEFAULT_ENGINE`. */
+  readonly engine?: EngineSettings;
   /** Left out: `DEFAULT_PARKING`. */
   readonly parking?: ParkingSettings;
   readonly server: {

@@ -87,7 +87,7 @@ export async function measureOverlap(options: OverlapOptions): Promise<OverlapFi
       roomBytes: async () => null,
     }),
     store: { all: async () => ({}), set: async () => undefined },
-    limits: { ahead: () => mode === 'ahead' },
+    limits: () => ({ ahead: mode === 'ahead' }),
   });
   await desk.open();
   await mkdir(join(folder, 'agents'), { recursive: true });
@@ -190,6 +190,7 @@ function worldOf(host: EngineHost, ledger: Ledger): DeskWorld {
     reading: async () => undefined,
     advice: () => '',
     policy: () => ({ draining: false, asleep: false, isBig: () => false }),
+    usualContextTokens: () => CONTEXT_TOKENS,
     classOf: () => 'interactive',
     tell: () => undefined,
     changed: () => undefined,

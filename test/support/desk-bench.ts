@@ -100,6 +100,7 @@ export async function deskBench(options: DeskBenchOptions): Promise<DeskBench> {
     reading: async () => undefined,
     advice: () => '',
     policy: () => state.policy,
+    usualContextTokens: () => 4_096,
     classOf: () => 'interactive',
     tell: (event) => events.push(event),
     changed: () => undefined,
@@ -125,7 +126,7 @@ export async function deskBench(options: DeskBenchOptions): Promise<DeskBench> {
     },
   };
   const open = async (): Promise<EngineDesk> => {
-    const desk = new EngineDesk({ world, files: files(), store, limits: options.limits ?? {} });
+    const desk = new EngineDesk({ world, files: files(), store, limits: () => options.limits ?? {} });
     await desk.open();
     return desk;
   };

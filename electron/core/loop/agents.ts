@@ -2,7 +2,14 @@ import { realpath, stat, statfs } from 'node:fs/promises';
 import { freemem, totalmem } from 'node:os';
 import { dirname } from 'node:path';
 import { ok, type Result } from '../../../shared/errors.ts';
-import { byName, matchesName, type Settings } from '../../../shared/settings.ts';
+import {
+  byName,
+  DEFAULT_ENGINE,
+  type EngineSettings,
+  matchesName,
+  resolveSize,
+  type Settings,
+} from '../../../shared/settings.ts';
 import type { DeviceSample } from '../devices/sample.ts';
 import { engineLineId } from '../engine/desk/agent.ts';
 import { EngineDesk } from '../engine/desk/desk.ts';
@@ -38,12 +45,14 @@ const TURNS_ON_GPU = 4;
 const READING_LIMIT_MS = 3_000;
 /** Contexts move out a little before models have to: they are back in milliseconds. */
 const BEFORE_MODELS_MS = 1_000;
-/** Of host memory for contexts that wait, and of the disk, at most. */
-const HOST_SHARE = 1 / 8;
-const MOST_FILE_BYTES = 8_000_000_000;
 /** Left free in host memory and on the disk whatever the budgets. */
 const HOST_SPARE_BYTES = 512_000_000;
 const FILE_SPARE_BYTES = 1_000_000_000;
+
+/** As the config has them now. */
+function engineOf({ context }: AgentParts): EngineSettings {
+  return context.loop.settings.engine ?? DEFAULT_ENGINE;
+}
 
 /** The desk of the runtime's agents, and what of the loop it answers to. */
 export async function agentDesk(parts: AgentParts): Promise<EngineDesk> {
@@ -51,8 +60,12 @@ export async function agentDesk(parts: AgentParts): Promise<EngineDesk> {
   const files = new StateFiles({
     hostDir,
     fileDir: `${parts.stateDir}/agents`,
-    hostBudgetBytes: Math.floor(totalmem() * HOST_SHARE),
-    fileBudgetBytes: MOST_FILE_BYTES,
+    get hostBudgetBytes() {
+      return resolveSize(engineOf(parts).hostMemory, totalmem()) ?? 0;
+    },
+    get fileBudgetBytes() {
+      return engineOf(parts).filesBytes;
+    },
     roomBytes: (place) => roomBytes(place, hostDir, parts.stateDir),
   });
   const gpu = (): boolean => (parts.host.facts()?.gpu ?? 'cpu') !== 'cpu';
@@ -60,7 +73,10 @@ export async function agentDesk(parts: AgentParts): Promise<EngineDesk> {
     world: deskWorld(parts),
     files,
     store: parts.store,
-    limits: { atOnce: () => (gpu() ? TURNS_ON_GPU : 1) },
+    limits: () => {
+      const { parallel, turnTokens } = engineOf(parts);
+      return { atOnce: parallel ?? (gpu() ? TURNS_ON_GPU : 1), tokens: turnTokens };
+    },
   });
   await desk.open();
   return desk;
@@ -143,6 +159,7 @@ function deskWorld({ context, host, footprints, hurry }: AgentParts): DeskWorld 
       asleep: loop.wishes.sleep !== null,
       isBig: (path, bytes) => isBig(loop.settings, path, bytes),
     }),
+    usualContextTokens: () => (loop.settings.engine ?? DEFAULT_ENGINE).contextTokens,
     classOf: (agent) => agentSettingOf(agent, loop.settings)?.class ?? 'interactive',
     tell: (event) => journal.tell(event),
     changed: () => loop.wake(),

@@ -259,6 +259,50 @@ export const configSchema = mapping(
       description:
         'How agents are served, by the name they give: their class, and what happens while the lane is busy.',
     }),
+    drain: mapping(
+      {
+        kill: oneOf(['ask', 'always']).nullish().meta({
+          description: 'Whether the process of a model that does not leave is ended without a question.',
+          'x-default': 'ask',
+        }),
+        restart: oneOf(['ask', 'always']).nullish().meta({
+          description:
+            'Whether the systemd service of a server that does not answer is started anew without a question.',
+          'x-default': 'ask',
+        }),
+      },
+      'what a drain may do',
+    )
+      .nullish()
+      .meta({ description: 'What a drain does by itself once a server does not let go.' }),
+    engine: mapping(
+      {
+        context: wholeNumber(256, 1_048_576, 'a number of tokens')
+          .nullish()
+          .meta({ description: 'Tokens of an agent that asks for no number.', 'x-default': 4096 }),
+        hostMemory: size.nullish().meta({
+          description: 'The most of main memory for contexts that wait for their turn.',
+          'x-default': '12.5%',
+        }),
+        files: z
+          .union([z.literal('off'), byteCount], { error: limitSentence })
+          .nullish()
+          .meta({
+            description:
+              'The most of the disk for contexts that main memory has no room for; off: their tokens are read again.',
+            'x-default': '8GB',
+          }),
+        parallel: wholeNumber(1, 16, 'a number of agents')
+          .nullish()
+          .meta({ description: 'Agents that decode at once. Default: one on the CPU, four on a card.' }),
+        turnTokens: wholeNumber(1, 65_536, 'a number of tokens')
+          .nullish()
+          .meta({ description: 'Generated in one turn while others wait.', 'x-default': 64 }),
+      },
+      'settings of the engine',
+    )
+      .nullish()
+      .meta({ description: 'Agents of the embedded engine, which share it over the ledger socket.' }),
     parking: mapping(
       {
         limit: z

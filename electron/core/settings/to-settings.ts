@@ -1,7 +1,9 @@
 import {
   type BackendSetting,
+  DEFAULT_ENGINE,
   DEFAULT_PARKING,
   type DeviceSetting,
+  type EngineSettings,
   type FallbackSetting,
   type Settings,
 } from '../../../shared/settings.ts';
@@ -33,6 +35,10 @@ export function toSettings(config: ParsedConfig, home: string | null): Settings 
       const kind = agent.class ?? 'interactive';
       return { class: kind, onBusy: agent.onBusy ?? (kind === 'batch' ? 'wait' : 'fallback') };
     }),
+    ...(config.drain === undefined || config.drain === null
+      ? {}
+      : { drain: { kill: config.drain.kill ?? 'ask', restart: config.drain.restart ?? 'ask' } }),
+    ...(config.engine === undefined || config.engine === null ? {} : { engine: toEngine(config.engine) }),
     ...(config.parking === undefined || config.parking === null
       ? {}
       : {
@@ -47,6 +53,17 @@ export function toSettings(config: ParsedConfig, home: string | null): Settings 
       apiKeyEnv: config.server?.apiKeyEnv ?? base.server.apiKeyEnv,
       origins: config.server?.origins?.map((origin) => origin.toLowerCase()) ?? base.server.origins,
     },
+  };
+}
+
+function toEngine(engine: Present<ParsedConfig['engine']>): EngineSettings {
+  const usual = DEFAULT_ENGINE;
+  return {
+    contextTokens: engine.context ?? usual.contextTokens,
+    hostMemory: engine.hostMemory ?? usual.hostMemory,
+    filesBytes: engine.files === 'off' ? 0 : (engine.files ?? usual.filesBytes),
+    parallel: engine.parallel ?? usual.parallel,
+    turnTokens: engine.turnTokens ?? usual.turnTokens,
   };
 }
 

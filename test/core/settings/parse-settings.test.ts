@@ -33,6 +33,8 @@ fallbacks:
 agents:
   writer: { class: interactive, onBusy: reject }
   indexer: { class: batch }
+drain: { kill: always }
+engine: { context: 8192, hostMemory: 10%, files: off, parallel: 2, turnTokens: 32 }
 parking: { limit: 4GB, keep: 2h }
 server: { port: 7000, apiKeyEnv: LANDLORD_KEY, origins: ["https://Chat.example"] }
 `;
@@ -118,6 +120,14 @@ describe('parseSettings', () => {
       agents: {
         writer: { class: 'interactive', onBusy: 'reject' },
         indexer: { class: 'batch', onBusy: 'wait' },
+      },
+      drain: { kill: 'always', restart: 'ask' },
+      engine: {
+        contextTokens: 8192,
+        hostMemory: { share: 0.1 },
+        filesBytes: 0,
+        parallel: 2,
+        turnTokens: 32,
       },
       parking: { limitBytes: 4_000_000_000, keepMs: 7_200_000 },
       server: { port: 7000, apiKeyEnv: 'LANDLORD_KEY', origins: ['https://chat.example'] },

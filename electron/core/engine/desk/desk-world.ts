@@ -60,6 +60,8 @@ export interface DeskWorld {
     readonly denial: Denial;
   }) => string;
   readonly policy: () => DeskPolicy;
+  /** Of an agent that asks for no number. */
+  readonly usualContextTokens: () => number;
   readonly classOf: (agent: string) => 'interactive' | 'batch';
   readonly tell: (event: NewEvent) => void;
   /** What others see of the agents has changed. */

@@ -26,14 +26,15 @@ export interface DeskOptions {
   readonly world: DeskWorld;
   readonly files: StateFiles;
   readonly store: FactStore;
-  readonly limits?: Partial<TurnLimits>;
+  /** As they are now. */
+  readonly limits?: () => Partial<TurnLimits>;
 }
 
 const DEFAULT_LIMITS: TurnLimits = {
   tokens: 64,
   promptTokens: 4_096,
-  atOnce: () => 1,
-  ahead: () => true,
+  atOnce: 1,
+  ahead: true,
 };
 
 /** The agents of the embedded engine: who they are, what they hold, and what they ask. */
@@ -66,7 +67,7 @@ export class EngineDesk implements AgentDesk {
       world,
       seats: this.#seats,
       shelf: this.#shelf,
-      limits: { ...DEFAULT_LIMITS, ...options.limits },
+      limits: () => ({ ...DEFAULT_LIMITS, ...options.limits?.() }),
       said: (agent) => void this.#memory.keep(agent),
     });
     this.relief = new Relief({

@@ -11,9 +11,6 @@ export interface AgentSize {
   readonly overheadBytes: number;
 }
 
-/** Larger contexts are for those who ask for them. */
-const USUAL_CONTEXT = 4_096;
-
 /** By the file's header. Errors: `bad_input` about the file, `internal`. */
 export async function sizeOfAgent(
   world: DeskWorld,
@@ -21,13 +18,14 @@ export async function sizeOfAgent(
   path: string,
   askedTokens: number | null,
 ): Promise<Result<AgentSize>> {
+  // Larger contexts are for those who ask for them.
+  const contextTokens = askedTokens ?? world.usualContextTokens();
   // Both at once, so that one reading of the header answers both.
   const [trained, usual] = await Promise.all([
     askedTokens === null ? estimated(world, device, path, null, null) : null,
-    estimated(world, device, path, askedTokens ?? USUAL_CONTEXT, null),
+    estimated(world, device, path, contextTokens, null),
   ]);
   if (!usual.ok) return usual;
-  const contextTokens = askedTokens ?? USUAL_CONTEXT;
   if (trained?.ok !== true || trained.value.contextTokens >= contextTokens)
     return ok(sizeOf(usual.value, contextTokens, null));
   return ok(sizeOf(trained.value, trained.value.contextTokens, null));

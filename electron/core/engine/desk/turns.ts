@@ -14,16 +14,16 @@ export interface TurnLimits {
   /** Read of a prompt in one turn while others wait: a multiple of every batch size. */
   readonly promptTokens: number;
   /** Turns under way at once, where the ledger has room for their contexts. */
-  readonly atOnce: () => number;
+  readonly atOnce: number;
   /** Makes the next one's context ready while another decodes; without, to measure what that saves. */
-  readonly ahead: () => boolean;
+  readonly ahead: boolean;
 }
 
 export interface TurnsOptions {
   readonly world: DeskWorld;
   readonly seats: Seats;
   readonly shelf: Shelf;
-  readonly limits: TurnLimits;
+  readonly limits: () => TurnLimits;
   /** Its conversation has grown, and is to be kept. */
   readonly said: (agent: Agent) => void;
 }
@@ -112,7 +112,7 @@ export class Turns {
   }
 
   #pump(): void {
-    while (this.#running < this.#options.limits.atOnce()) {
+    while (this.#running < this.#options.limits().atOnce) {
       const [next] = this.#waiting();
       if (next === undefined) return;
       this.#running += 1;
@@ -157,7 +157,7 @@ export class Turns {
   }
 
   async #step(job: Job): Promise<DeskRefusal | 'again' | 'blocked' | null> {
-    const { seats, shelf, limits, said, world } = this.#options;
+    const { seats, shelf, said, world } = this.#options;
     const { who } = job;
     // Beside another turn nothing leaves for it but what is idle: where that is too little, it waits.
     const turnsBefore = this.#turnsOver;
@@ -175,6 +175,7 @@ export class Turns {
     const unread = await this.#readPrompt(job);
     if (unread !== null) return this.#undo(job, unread);
     for (;;) {
+      const limits = this.#options.limits();
       const others = this.#waiting().length > 0;
       const portion = portionOf(job, others ? limits.promptTokens : null);
       const left = Math.min(limits.tokens, job.maxTokens - job.generated);
@@ -254,7 +255,7 @@ export class Turns {
    */
   async #prepareNext(): Promise<void> {
     const { seats, world, limits } = this.#options;
-    const [next] = limits.ahead() && this.#opening.size === 0 ? this.#waiting() : [];
+    const [next] = limits().ahead && this.#opening.size === 0 ? this.#waiting() : [];
     if (next === undefined) return;
     const { model } = next.who;
     if (model.loaded !== null) {

@@ -56,7 +56,7 @@ describe('200 random schedules of three agents', () => {
           hostBudgetBytes: plan.hostBudgetBytes,
           fileBudgetBytes: plan.fileBudgetBytes,
           engine: { endsEvery: ENDS_EVERY },
-          limits: { tokens: 6, atOnce: () => plan.atOnce },
+          limits: { tokens: 6, atOnce: plan.atOnce },
         });
         const names: string[] = [];
         for (const name of NAMES)
