@@ -21,12 +21,13 @@ const PARTS: readonly Part[] = [
   },
   {
     name: 'page',
-    about: 'the window left open, and with 200 models and 5 000 events: frames, layouts and its share of a core',
+    about:
+      'the window left open, and with 200 models and 5 000 events: frames, layouts and its share of a core',
     load: async () => (await import('./bench/page.ts')).benchPage,
   },
   {
     name: 'watch',
-    about: 'one step of the control loop when nothing happens',
+    about: 'a sample by source, a walk over /proc, and a step of the control loop when nothing happens',
     load: async () => (await import('./bench/watch.ts')).benchWatch,
   },
   {
