@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
+import { renameSync, unlinkSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fail, messageOf, ok, type Result } from '../../../shared/errors.ts';
 import { makeFolders } from '../make-folders.ts';
 import { laneFiles } from './lane-files.ts';
 import { type LaneMeaning, meaningText } from './means.ts';
 import { readSmallFile } from './small-file.ts';
+import { writeNew } from './write-new.ts';
 
 /**
  * What every process must agree on, written where every process looks: how wide a lane is, and which
@@ -50,8 +51,7 @@ function ensureText(path: string, text: string | null, shared: boolean): void {
   makeFolders(dirname(path), 0o700);
   const aside = `${path}.${randomBytes(4).toString('hex')}.tmp`;
   try {
-    writeFileSync(aside, text, { flag: 'wx', mode: 0o600 });
-    if (shared) chmodSync(aside, 0o644);
+    writeNew(aside, text, shared ? 0o644 : 0o600);
     renameSync(aside, path);
   } catch (thrown) {
     try {

@@ -1,4 +1,14 @@
-import { chmodSync, lstatSync, mkdirSync, readdirSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fail, messageOf, ok, type Result } from '../../../shared/errors.ts';
 import { errnoOf } from '../errno.ts';
@@ -42,8 +52,28 @@ function makeFolder(path: string): boolean {
   }
 }
 
-/** A lock made under another rule would shut out the other users. */
+/**
+ * A lock made under another rule would shut out the other users. We are root here, and anybody may put
+ * what they like there: so never by path, never through a link, and no file that has another name too.
+ */
 function shareFile(path: string): void {
-  const found = lstatSync(path);
-  if (found.isFile() && /\.(lock|json)$/.test(path)) chmodSync(path, 0o666);
+  if (!/\.(lock|json)$/.test(path)) return;
+  const fd = openPlain(path);
+  if (fd === null) return;
+  try {
+    const found = fstatSync(fd);
+    if (found.isFile() && found.nlink === 1) fchmodSync(fd, 0o666);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function openPlain(path: string): number | null {
+  try {
+    if (!lstatSync(path).isFile()) return null;
+    return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch {
+    // Gone since, or swapped for a link.
+    return null;
+  }
 }

@@ -1,14 +1,13 @@
 import {
-  chmodSync,
   closeSync,
   constants,
   fchmodSync,
   fstatSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
   rmdirSync,
-  statSync,
   unlinkSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -58,7 +57,7 @@ export function isBehind(lane: LaneFiles, own: string, locker: FileLocker): bool
   let names: readonly string[];
   try {
     // Asked first because a missing folder is the usual case, and an exception is dear.
-    if (statSync(lane.queue, { throwIfNoEntry: false }) === undefined) return false;
+    if (!isPlainFolder(lane.queue)) return false;
     names = readdirSync(lane.queue);
   } catch {
     return false;
@@ -71,6 +70,7 @@ export function isBehind(lane: LaneFiles, own: string, locker: FileLocker): bool
 /** How many tickets that come before are alive. Removes the dead ones. */
 export function countAhead(lane: LaneFiles, own: string, locker: FileLocker): number {
   try {
+    if (!isPlainFolder(lane.queue)) return 0;
     const ahead = namesAhead(readdirSync(lane.queue), own);
     return ahead.filter((name) => !removeIfDead(join(lane.queue, name), locker)).length;
   } catch {
@@ -130,7 +130,7 @@ export function liveTickets(lane: LaneFiles, table: LockTable | null): number {
   if (table === null) return 0;
   let names: readonly string[];
   try {
-    if (statSync(lane.queue, { throwIfNoEntry: false }) === undefined) return 0;
+    if (!isPlainFolder(lane.queue)) return 0;
     names = readdirSync(lane.queue);
   } catch {
     return 0;
@@ -142,10 +142,26 @@ export function liveTickets(lane: LaneFiles, table: LockTable | null): number {
 function makeFolder(path: string, modes: LockModes): void {
   try {
     mkdirSync(path, { mode: modes.folder });
-    if (modes.folder !== 0o700) chmodSync(path, modes.folder);
+    if (modes.folder !== 0o700) makeMode(path, modes.folder);
   } catch (thrown) {
     if (errnoOf(thrown) !== 'EEXIST') throw thrown;
+    if (!isPlainFolder(path)) throw Object.assign(new Error(`${path} is no folder`), { code: 'ENOTDIR' });
   }
+}
+
+/** By descriptor: another user may have put a link there as soon as the last of ours removed the folder. */
+function makeMode(path: string, mode: number): void {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  try {
+    fchmodSync(fd, mode);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** A link to a folder is none: tickets would be made and removed wherever it leads. */
+function isPlainFolder(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
 function removeQuietly(path: string): void {

@@ -1,5 +1,4 @@
 import {
-  chmodSync,
   closeSync,
   constants,
   fchmodSync,
@@ -9,13 +8,13 @@ import {
   openSync,
   renameSync,
   unlinkSync,
-  writeFileSync,
   writeSync,
 } from 'node:fs';
 import { errnoOf } from '../errno.ts';
 import { ownPid, startTimeOf } from './process-start.ts';
 import { randomHex } from './random-hex.ts';
 import { readSmallFile } from './small-file.ts';
+import { writeNew } from './write-new.ts';
 
 export const SIDECAR_SCHEMA = 'vram-landlord/gate/1';
 
@@ -124,8 +123,7 @@ export function writeSidecar(path: string, sidecar: Sidecar, mode: number): void
   const text = `${JSON.stringify(sidecar)}\n`;
   const aside = `${path}.${asideName()}.tmp`;
   try {
-    writeFileSync(aside, text, { flag: 'wx', mode });
-    if (mode !== 0o600) chmodSync(aside, mode);
+    writeNew(aside, text, mode);
     if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) removeQuietly(path);
     renameSync(aside, path);
   } catch (thrown) {

@@ -1,9 +1,9 @@
-import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, linkSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createGate, type Gate } from '../../../electron/core/gate/gate.ts';
 import { makeMachineWide } from '../../../electron/core/gate/machine-wide.ts';
-import { LANE_8080, tempFolder, URL_8080 } from '../../support/gate.ts';
+import { LANE_8080, runToEnd, tempFolder, URL_8080 } from '../../support/gate.ts';
 
 /** A gate that finds the shared root, of whatever user we are then. */
 function gateAt(root: string): Gate {
@@ -33,6 +33,19 @@ describe('one root for all users of a machine', () => {
     writeFileSync(join(root, `${LANE_8080}.lock`), '', { mode: 0o600 });
     expect(makeMachineWide(root)).toMatchObject({ ok: true, value: { created: false } });
     expect(statSync(join(root, `${LANE_8080}.lock`)).mode & 0o777).toBe(0o666);
+  });
+
+  it('gives nobody another file of ours that was put there: no link, no second name, no pipe', () => {
+    using folder = tempFolder();
+    const root = join(folder.path, 'gates');
+    expect(makeMachineWide(root).ok).toBe(true);
+    const secret = join(folder.path, 'secret');
+    writeFileSync(secret, '', { mode: 0o600 });
+    symlinkSync(secret, join(root, '127.0.0.1_1.lock'));
+    linkSync(secret, join(root, '127.0.0.1_2.lock'));
+    runToEnd(['mkfifo', join(root, '127.0.0.1_3.lock')]);
+    expect(makeMachineWide(root).ok).toBe(true);
+    expect(statSync(secret).mode & 0o777).toBe(0o600);
   });
 
   it('says that something else is in its place', () => {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { laneFiles } from '../../../electron/core/gate/lane-files.ts';
@@ -63,6 +63,20 @@ describe('tickets', () => {
     expect(readdirSync(lane.queue)).toEqual([ticket.name]);
     leave(lane, ticket);
     expect(existsSync(lane.queue)).toBe(false);
+  });
+
+  it('are neither made nor removed where a link in the folder’s place leads', () => {
+    using folder = tempFolder();
+    const lane = laneFiles(folder.path, '127.0.0.1_8080');
+    const elsewhere = join(folder.path, 'elsewhere');
+    mkdirSync(elsewhere);
+    const lost = ticketName('interactive', 1, 1, 'dead');
+    writeFileSync(join(elsewhere, lost), '');
+    symlinkSync(elsewhere, lane.queue);
+    const own = ticketName('interactive', 2, 1, 'own');
+    expect(isBehind(lane, own, locker)).toBe(false);
+    expect(() => enqueue(lane, own, PRIVATE_MODES, locker)).toThrow('is no folder');
+    expect(readdirSync(elsewhere)).toEqual([lost]);
   });
 
   it('leave the folder to others who wait', () => {
