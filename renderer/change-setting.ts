@@ -11,14 +11,9 @@ export async function setSetting(ask: Ask, key: string, yaml: string): Promise<R
   return ask('changeSetting', { key, yaml, fingerprint });
 }
 
-/** The floor's amount alone: a mode or a hard floor that a person set beside it stays. */
-export async function setFloor(ask: Ask, bytes: number): Promise<Result<SettingsView>> {
-  const settings = await ask('settings', {});
-  if (!settings.ok) return settings;
-  const { fingerprint, entries } = settings.value;
-  const now = entries.find(({ key }) => key === 'floor')?.yaml ?? null;
-  const key = now !== null && /^\{|^(?:keep|hard|mode)\s*:/m.test(now) ? 'floor.keep' : 'floor';
-  return ask('changeSetting', { key, yaml: sizeYaml(bytes), fingerprint });
+/** The amount alone of the floor that rules a device: a mode or a hard floor that a person set beside it stays. */
+export function setFloor(ask: Ask, floorKey: string, bytes: number): Promise<Result<SettingsView>> {
+  return setSetting(ask, floorKey, sizeYaml(bytes));
 }
 
 /** `2.1GB`, rounded up to the next tenth, so that no less is kept than was meant. */

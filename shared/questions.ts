@@ -76,6 +76,10 @@ export interface FloorAdvice {
   readonly presentBytes: number | null;
   /** Hours of record it rests on. */
   readonly recordedHours: number;
+  /** The key whose amount rules this device, as `changeSetting` takes it: `floor`, `devices.0.floor.keep`. */
+  readonly floorKey: string;
+  /** Other devices that a change of that key reaches as well. */
+  readonly alsoFor: readonly string[];
 }
 
 export interface History {

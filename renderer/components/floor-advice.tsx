@@ -29,12 +29,15 @@ export const FloorAdviceCard = memo(function FloorAdviceCard({ advice }: { advic
           <p className="facts">
             {same ? words.floorSame(bytesText(presentBytes)) : words.floorNow(bytesText(presentBytes))}
           </p>
+          {!same && advice.alsoFor.length > 0 && (
+            <p className="facts">{words.floorAlso(advice.alsoFor.join(', '))}</p>
+          )}
           {!same && job.kind !== 'done' && (
             <div className="buttons">
               <button
                 type="button"
                 aria-busy={job.kind === 'running'}
-                onClick={() => run(() => setFloor(ask, wanted))}
+                onClick={() => run(() => setFloor(ask, advice.floorKey, wanted))}
               >
                 {words.floorTake(bytesText(wanted))}
               </button>

@@ -13,7 +13,14 @@ import { useAnswer } from './use-answer.ts';
 
 const words = strings.history;
 
-const RANGES = { '10m': 600_000, '1h': 3_600_000, '24h': 86_400_000, '7d': 7 * 86_400_000 } as const;
+const DAY_MS = 86_400_000;
+const RANGES = {
+  '10m': 600_000,
+  '1h': 3_600_000,
+  '24h': DAY_MS,
+  '7d': 7 * DAY_MS,
+  '1y': 365 * DAY_MS,
+} as const;
 type Range = keyof typeof RANGES;
 /** A reading is kept every ten seconds; looked at more often nothing is new. */
 const EVERY_MS = 10_000;
@@ -59,6 +66,8 @@ export function HistoryPage({ atMs }: { atMs: number | null }) {
     if (history === null || device === undefined) return null;
     return chartOf(history, device.id, show, toneOf({ models }));
   }, [history, device, show, models]);
+
+  const advice = history?.floors.find((one) => one.deviceId === device?.id) ?? null;
 
   return (
     <>
@@ -121,11 +130,9 @@ export function HistoryPage({ atMs }: { atMs: number | null }) {
         )}
       </section>
       <div className="two">
-        <ReplayPanel deviceId={device?.id ?? null} />
+        <ReplayPanel deviceId={device?.id ?? null} advice={advice} />
         <div>
-          {history !== null && device !== undefined && (
-            <FloorAdviceCard advice={history.floors.find((one) => one.deviceId === device.id) ?? null} />
-          )}
+          <FloorAdviceCard advice={advice} />
           {chart !== null && <MarkList chart={chart} />}
         </div>
       </div>

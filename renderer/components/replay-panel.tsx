@@ -2,7 +2,7 @@ import * as Slider from '@radix-ui/react-slider';
 import * as Switch from '@radix-ui/react-switch';
 import { memo, useEffect, useState } from 'react';
 import { formatDuration } from '../../shared/format.ts';
-import type { Replay } from '../../shared/questions.ts';
+import type { FloorAdvice, Replay } from '../../shared/questions.ts';
 import { replayRows, replaySentence } from '../../shared/replay-text.ts';
 import { setFloor, setSetting } from '../change-setting.ts';
 import { strings } from '../strings.ts';
@@ -18,7 +18,14 @@ const STEP_BYTES = 250e6;
 /** A drag asks once it rests. */
 const REST_MS = 300;
 
-export const ReplayPanel = memo(function ReplayPanel({ deviceId }: { deviceId: string | null }) {
+export const ReplayPanel = memo(function ReplayPanel({
+  deviceId,
+  advice,
+}: {
+  deviceId: string | null;
+  /** Whose setting a floor that is taken becomes; null: not known yet, and none can be taken. */
+  advice: FloorAdvice | null;
+}) {
   const { ask } = useModel();
   const present = useReplica(({ state }) => {
     const device = state?.devices.find(({ id }) => id === deviceId);
@@ -93,13 +100,16 @@ export const ReplayPanel = memo(function ReplayPanel({ deviceId }: { deviceId: s
       </div>
       {value === null && <p className="facts">{error === null ? words.working : error.message}</p>}
       {value !== null && <Outcome replay={value} waiting={waiting} />}
+      {value !== null && floorBytes !== null && advice !== null && advice.alsoFor.length > 0 && (
+        <p className="facts">{strings.history.floorAlso(advice.alsoFor.join(', '))}</p>
+      )}
       {value !== null && job.kind !== 'done' && (
         <div className="buttons">
-          {floorBytes !== null && floorBytes !== present.floorBytes && (
+          {advice !== null && floorBytes !== null && floorBytes !== present.floorBytes && (
             <button
               type="button"
               aria-busy={job.kind === 'running'}
-              onClick={() => run(() => setFloor(ask, floorBytes))}
+              onClick={() => run(() => setFloor(ask, advice.floorKey, floorBytes))}
             >
               {words.take(bytesText(floorBytes))}
             </button>

@@ -32,6 +32,7 @@ export function exactText(atMs: number, locale?: string): string {
 /** As much as tells the ticks of an axis of this length apart. */
 export function axisTime(atMs: number, spanMs: number, locale?: string): string {
   const at = new Date(atMs);
+  if (spanMs > 60 * 86_400_000) return write(at, locale, { month: 'short', year: '2-digit' });
   if (spanMs > 2 * 86_400_000) return write(at, locale, { weekday: 'short', day: '2-digit' });
   return write(at, locale, spanMs < 3 * 60_000 ? { ...TIME, second: '2-digit' } : TIME);
 }

@@ -1,12 +1,13 @@
 export const historyWords = {
   title: 'Memory over time',
-  ranges: { '10m': '10 min', '1h': '1 hour', '24h': '24 hours', '7d': '7 days' },
+  ranges: { '10m': '10 min', '1h': '1 hour', '24h': '24 hours', '7d': '7 days', '1y': '1 year' },
   rangeName: 'How far back',
   device: 'Device',
   show: { all: 'Everything', desktop: 'Desktop alone' },
   showName: 'What is shown',
   waiting: 'Reading the record …',
-  empty: 'Nothing is recorded of this time yet. One reading every ten seconds is kept, for 30 days.',
+  empty:
+    'Nothing is recorded of this time yet. A reading every ten seconds is kept for two days, one a minute for a month, and coarser ones for years.',
   rest: 'Everything else',
   unattributed: 'Not attributed',
   chartName: (device: string, range: string) => `Memory of ${device} over ${range}, by who holds it`,
@@ -29,6 +30,7 @@ export const historyWords = {
     `In 95 of 100 spans of ten minutes the desktop grew by no more than ${bytes} (${hours} h recorded).`,
   floorSame: (bytes: string) => `That is what is kept free now: ${bytes}.`,
   floorNow: (bytes: string) => `Kept free now: ${bytes}.`,
+  floorAlso: (devices: string) => `It is one setting, and holds for ${devices} as well.`,
   floorTake: (bytes: string) => `Keep ${bytes} free`,
   floorTaken: (bytes: string) => `${bytes} is kept free from now on.`,
   floorTooLittle: (hours: string) =>

@@ -99,6 +99,8 @@ export function sampleHistory(change: Partial<History>, nowMs: number = Date.now
         suggestedBytes: 1.32e9,
         presentBytes: 4e9,
         recordedHours: 41.5,
+        floorKey: 'floor',
+        alsoFor: [],
       },
     ],
     ...change,

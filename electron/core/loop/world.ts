@@ -41,16 +41,29 @@ export function limitsOf(
   };
 }
 
-/** Devices of the config are read in its order, so the nth of a kind there is the nth of that kind here. */
 function ownFloor(
   settings: Settings,
   sample: DeviceSample,
   devices: readonly DeviceSample[],
 ): FloorSettings | undefined {
+  const index = settingIndex(settings, sample, devices);
+  return index === null ? undefined : settings.devices?.[index]?.floor;
+}
+
+/**
+ * Which entry of the config's `devices` speaks of a device; null: none. Devices of the config are read in
+ * its order, so the nth of a kind there is the nth of that kind here.
+ */
+export function settingIndex(
+  settings: Pick<Settings, 'devices'>,
+  sample: Pick<DeviceSample, 'id' | 'kind'>,
+  devices: readonly Pick<DeviceSample, 'id' | 'kind'>[],
+): number | null {
   const nth = devices
     .filter((device) => device.kind === sample.kind)
     .findIndex((one) => one.id === sample.id);
-  return settings.devices?.filter((setting) => setting.kind === sample.kind)[nth]?.floor;
+  const ofKind = (settings.devices ?? []).flatMap(({ kind }, index) => (kind === sample.kind ? [index] : []));
+  return ofKind[nth] ?? null;
 }
 
 export function guardDevice(
@@ -106,6 +119,7 @@ export function guardModel(view: ModelView, uses: ModelUses = () => null): Guard
     seenBytes: view.measuredBytes,
     unloadRequestedAtMs: operation?.requestedAtMs ?? null,
     signalable: operation?.signalable ?? null,
+    stopTimeoutMs: observed.stopTimeoutMs,
     turnClass: use?.class ?? null,
     guarded: view.guarded,
   };

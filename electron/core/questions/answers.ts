@@ -7,6 +7,7 @@ import { chooseDevice } from '../loop/choose-device.ts';
 import { lookedOnce } from '../loop/commands.ts';
 import type { CommandContext } from '../loop/load-command.ts';
 import type { SettingsFile } from '../settings/settings-file.ts';
+import { floorKeyOf } from './floor-key.ts';
 import { historyColumns, stepFor } from './history.ts';
 import { observationOf } from './observation.ts';
 import { planLoad } from './plan.ts';
@@ -36,7 +37,7 @@ const ADVICE_KEPT_MS = 600_000;
 /** Answers what the state does not hold. Nothing here changes a model or a card. */
 export function createAnswers(sources: AnswerSources): Ask {
   const { context, store, settingsFile } = sources;
-  const advice = floorAdviser(context, store);
+  const advice = floorAdviser(context, store, settingsFile);
   const answers: Answers = {
     async plan({ model }) {
       await lookedOnce(context);
@@ -98,31 +99,43 @@ async function history(
 function floorAdviser(
   { loop, ledger, clock }: CommandContext,
   store: SqliteStore,
+  settingsFile: SettingsFile,
 ): () => Promise<readonly FloorAdvice[]> {
-  const kept = new Map<string, { readonly atMs: number; readonly advice: FloorAdvice }>();
-  const adviseOn = async (deviceId: string): Promise<FloorAdvice | null> => {
+  type Learnt = Pick<FloorAdvice, 'suggestedBytes' | 'recordedHours'>;
+  const kept = new Map<string, { readonly atMs: number; readonly advice: Learnt }>();
+  const learn = async (deviceId: string): Promise<Learnt | null> => {
     const nowMs = clock.epochMs();
-    const presentBytes = ledger.book(deviceId)?.floorBytes ?? null;
     const before = kept.get(deviceId);
-    if (before !== undefined && nowMs - before.atMs < ADVICE_KEPT_MS)
-      return { ...before.advice, presentBytes };
+    if (before !== undefined && nowMs - before.atMs < ADVICE_KEPT_MS) return before.advice;
     const rows = await store.samples({ sinceMs: nowMs - FLOOR_MS, deviceId });
     if (!rows.ok) return null;
     const points = rows.value.map(({ atMs, tenants }) => ({
       atMs,
       bytes: tenants[`desktop@${deviceId}`] ?? null,
     }));
-    const advice: FloorAdvice = {
-      deviceId,
+    const advice: Learnt = {
       suggestedBytes: suggestedFloor(points),
-      presentBytes,
       recordedHours: Math.round(points.length / 36) / 10,
     };
     kept.set(deviceId, { atMs: nowMs, advice });
     return advice;
   };
   return async () => {
-    const advised = await Promise.all(loop.sight.devices().map(({ id }) => adviseOn(id)));
+    const [{ isMappingAt }, file] = await Promise.all([
+      import('../settings/yaml-patch.ts'),
+      settingsFile.text(),
+    ]);
+    const text = file.ok ? (file.value ?? '') : '';
+    const devices = loop.sight.devices();
+    const advised = await Promise.all(
+      devices.map(async (device): Promise<FloorAdvice | null> => {
+        const learnt = await learn(device.id);
+        if (learnt === null) return null;
+        const presentBytes = ledger.book(device.id)?.floorBytes ?? null;
+        const key = floorKeyOf(loop.settings, device, devices, (at) => isMappingAt(text, at));
+        return { deviceId: device.id, ...learnt, presentBytes, ...key };
+      }),
+    );
     return advised.filter((one) => one !== null);
   };
 }

@@ -128,7 +128,10 @@ function traitsOf(
 }
 
 function notesOf(knowsUse: boolean, samples: readonly StoredSample[], nowMs: number): readonly string[] {
-  const notes = ['One reading in ten seconds is kept, so shorter peaks are not in it.'];
+  const notes = [
+    'One reading in ten seconds is kept, so shorter peaks are not in it.',
+    'The desktop and who asked for which model are as they were those days. No load is refused here, and how long one takes is not counted.',
+  ];
   if ((samples[0]?.atMs ?? nowMs) < nowMs - 48 * 3_600_000)
     notes.push('Of days before yesterday one reading a minute is kept.');
   if (!knowsUse)

@@ -63,6 +63,12 @@ export function withYamlAt(text: string, key: string, yaml: string | null): Resu
   return ok(document.toString({ lineWidth: 0, flowCollectionPadding: true }));
 }
 
+/** Whether a mapping is written for a key (`floor`, `devices.0.floor`); false too where nothing can be read. */
+export function isMappingAt(text: string, key: string): boolean {
+  const document = parseDocument(text, { prettyErrors: false });
+  return document.errors.length === 0 && isMap(document.getIn(key.split('.'), true));
+}
+
 /** What is written for a key of the top level, with its comments and as if it stood alone; null: nothing is. */
 export function yamlAt(text: string, key: string): string | null {
   const document = parseDocument(text, { prettyErrors: false });

@@ -26,7 +26,16 @@ function history(change: Partial<History> = {}): History {
       },
     ],
     events: [],
-    floors: [{ deviceId: 'sim:0', suggestedBytes: null, presentBytes: 3e9, recordedHours: 1 }],
+    floors: [
+      {
+        deviceId: 'sim:0',
+        suggestedBytes: null,
+        presentBytes: 3e9,
+        recordedHours: 1,
+        floorKey: 'floor',
+        alsoFor: [],
+      },
+    ],
     ...change,
   };
 }

@@ -38,5 +38,6 @@ describe('times as the reader’s country writes them', () => {
     expect(axisTime(at, 3_600_000, 'en-GB')).toBe('14:05');
     expect(axisTime(at, 60_000, 'en-GB')).toBe('14:05:09');
     expect(axisTime(at, 7 * 86_400_000, 'en-GB')).toBe('Wed 04');
+    expect(axisTime(at, 365 * 86_400_000, 'en-GB')).toBe('Mar 26');
   });
 });
