@@ -22,7 +22,7 @@ import type { GatewayMount } from './http/routes.ts';
 import { footprintsInChild } from './ledger/footprint/footprint-source.ts';
 import { referencesInChild } from './ledger/footprint/reference-source.ts';
 import { Ledger } from './ledger/ledger.ts';
-import { agentDesk, engineProcess, relieve } from './loop/agents.ts';
+import { agentDesk, engineProcess, putAgentAway, relieve } from './loop/agents.ts';
 import { startChores } from './loop/chores.ts';
 import { runCommand } from './loop/commands.ts';
 import { realEffects } from './loop/effects.ts';
@@ -197,6 +197,7 @@ export async function assemble(
     clock,
     inFlight: new Map(),
     agentsHold: () => desk?.holding() ?? [],
+    putAgentAway: async (name, force) => (desk === null ? null : await putAgentAway(desk, name, force)),
   };
   const reports = new ReportDesk(journal, () => loop.settings.backends ?? found, clock);
   const gateway = mountGateway({

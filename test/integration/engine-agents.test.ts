@@ -11,6 +11,8 @@ import { gguf } from '../support/gguf.ts';
 import { until } from '../support/router.ts';
 
 const NAMES = ['smol', 'qwen', 'llama'];
+/** `LANDLORD_SWITCHES=1000` is the long form. */
+const SWITCHES = Number(process.env.LANDLORD_SWITCHES ?? 60);
 const NC = '/usr/bin/nc.openbsd';
 
 /** Three models that say different things. */
@@ -142,6 +144,57 @@ it('gives everything back when agents are unregistered', async () => {
   const folder = hostFolder(landlord.socketPath.slice(0, -'/landlord.sock'.length));
   expect(readdirSync(folder)).toEqual([]);
 });
+
+it('puts an agent away where a person asks for it, as `landlord unload` does', async () => {
+  await using landlord = await startAgents({ totalBytes: 10_000_000_000 });
+  await registered(landlord);
+  await landlord.decode('smol', 4, 'x');
+  const before = landlord.runtime.state().devices[0]?.bookedBytes ?? 0;
+  const done = await landlord.runtime.command({ type: 'unload', model: 'smol', force: false });
+  expect(done).toMatchObject({ ok: true, value: { message: expect.stringMatching(/^smol is put away/) } });
+  expect(landlord.runtime.state().devices[0]?.bookedBytes).toBeLessThan(before);
+  expect(landlord.agent('smol').kv).toBe('host');
+  const { fields } = await landlord.decode('smol', 4, 'x');
+  expect(fields).toMatchObject({ kv_swap_restored: 'true' });
+  expect(await landlord.runtime.command({ type: 'unload', model: 'nobody', force: false })).toMatchObject({
+    ok: false,
+  });
+});
+
+it(
+  `leaves memory flat and no file behind over ${SWITCHES} switches between agents of three models`,
+  async () => {
+    await using landlord = await startAgents({ totalBytes: await roomForOne() });
+    await registered(landlord);
+    const folder = hostFolder(landlord.socketPath.slice(0, -'/landlord.sock'.length));
+    const resident = async (): Promise<number> => {
+      const statm = readFileSync(`/proc/${await enginePid()}/statm`, 'utf8').split(' ');
+      return Number(statm[1]) * 4096;
+    };
+    const turn = async (at: number): Promise<void> => {
+      const name = NAMES[at % NAMES.length] ?? '';
+      // Before its context is full each begins anew.
+      if (landlord.agent(name).tokens !== null && (landlord.agent(name).tokens ?? 0) > 400) {
+        const path = (await paths())[at % NAMES.length];
+        await landlord.ask(`UNREGISTER ${name}`);
+        expect((await landlord.ask(`REGISTER ${name}\t${path}\tcontext=512`))[0]).toMatch(/^OK/);
+      }
+      const { fields } = await landlord.decode(name, 2, 'x');
+      if (at >= NAMES.length) expect(fields.kv_swap_evicted).not.toBe('');
+      expect(fields.kv_reevaluated_tokens).toBeUndefined();
+    };
+    for (let at = 0; at < 30; at += 1) await turn(at);
+    const before = await resident();
+    for (let at = 0; at < SWITCHES; at += 1) await turn(at);
+    const grown = (await resident()) - before;
+    process.stdout.write(`resident memory of the engine after ${SWITCHES} switches: ${grown} bytes more\n`);
+    expect(grown).toBeLessThan(16_000_000);
+    expect(readdirSync(folder).length).toBeLessThanOrEqual(NAMES.length);
+    for (const name of NAMES) await landlord.ask(`UNREGISTER ${name}`);
+    expect(readdirSync(folder)).toEqual([]);
+  },
+  60_000 + SWITCHES * 1_000,
+);
 
 if (existsSync(NC))
   it('is all that nc -U needs', async () => {

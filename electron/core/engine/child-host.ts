@@ -78,6 +78,7 @@ export class ChildEngineHost implements EngineHost, ChatEngine {
   #stuck = 0;
   #child: Child | null = null;
   #starting: Promise<Result<EngineFacts>> | null = null;
+  #stopping: Promise<void> | null = null;
   #refused: { readonly error: LandlordError; readonly atMs: number } | null = null;
   #generation = 0;
   #beat: NodeJS.Timeout | null = null;
@@ -90,6 +91,8 @@ export class ChildEngineHost implements EngineHost, ChatEngine {
   }
 
   start(): Promise<Result<EngineFacts>> {
+    // One that was asked to end takes nothing new; the next one comes when its memory is back.
+    if (this.#stopping !== null) return this.#stopping.then(() => this.start());
     const facts = this.facts();
     if (facts !== null) return Promise.resolve(ok(facts));
     this.#starting ??= this.#spawn().finally(() => {
@@ -201,7 +204,14 @@ export class ChildEngineHost implements EngineHost, ChatEngine {
     return this.#callAnew('memory', null);
   }
 
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop().finally(() => {
+      this.#stopping = null;
+    });
+    return this.#stopping;
+  }
+
+  async #stop(): Promise<void> {
     await this.#starting;
     const child = this.#child;
     if (child === null) return;
@@ -229,6 +239,7 @@ export class ChildEngineHost implements EngineHost, ChatEngine {
     if (!started.ok) return started;
     const child = this.#child;
     if (child === null) return fail('engine_ended', 'The engine ended just after it started. Try again.');
+    if (child.stopping) return this.#callAnew(op, ask, signal, onTell);
     return await child.waiting.ask(op, ask, signal, onTell);
   }
 

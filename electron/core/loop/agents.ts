@@ -2,6 +2,7 @@ import { realpath, stat, statfs } from 'node:fs/promises';
 import { freemem, totalmem } from 'node:os';
 import { dirname } from 'node:path';
 import { ok, type Result } from '../../../shared/errors.ts';
+import { formatBytes } from '../../../shared/format.ts';
 import {
   byName,
   DEFAULT_ENGINE,
@@ -24,6 +25,7 @@ import type { GuardDevice } from '../guards/world.ts';
 import type { EngineProcess } from '../ledger/attribution.ts';
 import { type DeviceKind, kindOn } from '../ledger/footprint/device-kind.ts';
 import type { FootprintSource } from '../ledger/footprint/footprint-source.ts';
+import type { CommandDone } from '../runtime-api.ts';
 import { hostFolder } from './agent-folders.ts';
 import { chooseDevice } from './choose-device.ts';
 import { lookedOnce } from './commands.ts';
@@ -80,6 +82,25 @@ export async function agentDesk(parts: AgentParts): Promise<EngineDesk> {
   });
   await desk.open();
   return desk;
+}
+
+/** `landlord unload` of an agent; null: there is none of this name. */
+export async function putAgentAway(
+  desk: EngineDesk,
+  name: string,
+  force: boolean,
+): Promise<Result<CommandDone> | null> {
+  const put = await desk.putAway(name, force);
+  if (put === null) return null;
+  if (!put.ok) return { ok: false, error: put.error.error };
+  const { freedBytes } = put.value;
+  return ok({
+    message:
+      freedBytes === 0
+        ? `${name} held no memory of its own; its conversation is kept.`
+        : `${name} is put away: ${formatBytes(freedBytes)} is given back. It goes on from where it was with its next request.`,
+    numbers: { freedBytes },
+  });
 }
 
 /**

@@ -14,6 +14,8 @@ const DRAIN_LIMIT_MS = 120_000;
 const ROOM_LIMIT_MS = 60_000;
 /** With nothing on its way out for this long, waiting for more room is over. */
 const ROOM_QUIET_MS = 3_000;
+/** Before an agent's name in its id. */
+const AGENT = 'engine/';
 const PAUSE_MS = 15 * 60_000;
 
 /** Carries a person's or a program's command out; resolves when it is done or refused. */
@@ -27,7 +29,7 @@ export async function runCommand(
     case 'load':
       return withModel(context, command.model, (view) => loadModel(context, view, command.force, signal));
     case 'unload':
-      return withModel(context, command.model, (view) => unloadModel(context, view, command.force));
+      return unload(context, command);
     case 'pin':
       return withModel(context, command.model, (view) => pin(context, view, true));
     case 'unpin':
@@ -47,6 +49,19 @@ export async function runCommand(
     default:
       return assertNever(command, 'command');
   }
+}
+
+/** A model, or an agent of the engine; where both have the name, `engine/NAME` is the agent. */
+async function unload(
+  context: CommandContext,
+  { model: name, force }: Extract<Command, { type: 'unload' }>,
+): Promise<Result<CommandDone>> {
+  const { putAgentAway } = context;
+  if (putAgentAway !== undefined && (name.startsWith(AGENT) || !look(context, name).ok)) {
+    const put = await putAgentAway(name.startsWith(AGENT) ? name.slice(AGENT.length) : name, force);
+    if (put !== null) return put;
+  }
+  return withModel(context, name, (view) => unloadModel(context, view, force));
 }
 
 /** A command that comes right after the start waits for the first look at devices and backends. */

@@ -23,6 +23,8 @@ export interface CommandContext {
   readonly inFlight: Map<string, Promise<Result<CommandDone>>>;
   /** Models that agents of the engine hold memory with; left out: none. */
   readonly agentsHold?: () => readonly string[];
+  /** Puts an agent of the engine away; null: there is none of this name. Left out: there are no agents. */
+  readonly putAgentAway?: (name: string, force: boolean) => Promise<Result<CommandDone> | null>;
 }
 
 /** A 27B from a slow disk takes minutes; a load that shows nothing for longer has failed. */

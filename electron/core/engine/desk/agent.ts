@@ -63,6 +63,35 @@ export interface Agent {
   stateSinceMs: number;
 }
 
+/** One that has said nothing and holds nothing. */
+export function newAgent(
+  who: Pick<Agent, 'name' | 'class' | 'model' | 'contextTokens' | 'contextBytes'>,
+  nowMs: number,
+): Agent {
+  const { name, model, contextTokens, contextBytes } = who;
+  return {
+    name,
+    class: who.class,
+    contextTokens,
+    contextBytes,
+    model,
+    permanent: false,
+    holders: new Set(),
+    sinceMs: nowMs,
+    tokens: [],
+    untold: [],
+    live: null,
+    heldTokens: 0,
+    saved: null,
+    busy: false,
+    prepared: null,
+    lastUsedAtMs: nowMs,
+    lastSwitchMs: null,
+    tokensPerS: null,
+    stateSinceMs: nowMs,
+  };
+}
+
 export function contextLineId(agent: string): string {
   return `agent:${agent}`;
 }

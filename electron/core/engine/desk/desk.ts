@@ -1,6 +1,6 @@
 import type { AgentState } from '../../../../shared/state.ts';
 import type { ToIso } from '../../loop/state.ts';
-import { type Agent, contextLineId, type DeskModel, weightsLineId } from './agent.ts';
+import { type Agent, contextLineId, type DeskModel, newAgent, weightsLineId } from './agent.ts';
 import { AgentMemory, type FactStore } from './agent-memory.ts';
 import { agentState } from './agent-states.ts';
 import { checkLater, refusal, refused } from './booking.ts';
@@ -132,6 +132,21 @@ export class EngineDesk implements AgentDesk {
     if (this.#world.policy().draining)
       return refused('draining', 'Everything is being drained; ask again when that has ended.');
     return await this.#turns.decode(agent, request.prompt, request.maxTokens, signal);
+  }
+
+  /** Its memory goes, and comes back with its next request; null: there is no such agent. Errors: `model_busy`. */
+  async putAway(name: string, force: boolean): Promise<DeskResult<{ readonly freedBytes: number }> | null> {
+    const agent = this.#agents.get(name);
+    if (agent === undefined) return null;
+    if (this.#turns.isUsed(agent)) {
+      if (!force)
+        return refused(
+          'model_busy',
+          `${name} is at its turn or waits for one, so it was left where it is. Add --force to end its request; what was said is kept.`,
+        );
+      await this.#turns.cancel(agent);
+    }
+    return { ok: true, value: { freedBytes: await this.relief.putAway(agent, 'somebody asked for it') } };
   }
 
   list(): readonly AgentLine[] {
@@ -317,28 +332,7 @@ export class EngineDesk implements AgentDesk {
     model: DeskModel,
     size: Pick<AgentSize, 'contextTokens' | 'contextBytes'>,
   ): Agent {
-    const nowMs = this.#world.clock.monotonicMs();
-    return {
-      name,
-      class: agentClass,
-      contextTokens: size.contextTokens,
-      contextBytes: size.contextBytes,
-      model,
-      permanent: false,
-      holders: new Set(),
-      sinceMs: nowMs,
-      tokens: [],
-      untold: [],
-      live: null,
-      heldTokens: 0,
-      saved: null,
-      busy: false,
-      prepared: null,
-      lastUsedAtMs: nowMs,
-      lastSwitchMs: null,
-      tokensPerS: null,
-      stateSinceMs: nowMs,
-    };
+    return newAgent({ name, class: agentClass, model, ...size }, this.#world.clock.monotonicMs());
   }
 
   #line(agent: Agent): AgentLine {

@@ -80,6 +80,17 @@ export class Relief {
     return this.#note(deviceId, expected, this.#giveWhole(meant, reason));
   }
 
+  /** One agent's context, and its weights where no other agent uses them; resolves with the bytes given back. */
+  async putAway(agent: Agent, reason: string): Promise<number> {
+    const { seats, shelf, moved } = this.#options;
+    const held = seats.bookedBytes(agent);
+    const left = await seats.leave(agent, reason);
+    if (left) moved(agent);
+    const given = (left ? held : 0) + (await this.#unload(agent.model, reason));
+    if (given > 0) await shelf.endIdle();
+    return given;
+  }
+
   #note(deviceId: string, bytes: number, done: Promise<number>): Promise<number> {
     const giving: Giving = { bytes, done, doneAtMs: null };
     this.#under.set(deviceId, giving);

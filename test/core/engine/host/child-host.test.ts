@@ -48,6 +48,23 @@ describe('the engine host', () => {
     expect(host.facts()).toMatchObject({ pid: 100 });
   });
 
+  it('has a load that comes while a child is asked to end wait for the next one', async () => {
+    await startUp();
+    const stopped = host.stop();
+    const load = host.loadModel({ path: '/a.gguf', gpuLayers: null }, NEVER);
+    await tick(0);
+    expect(child(0).heard.at(-1)).toEqual({ type: 'stop' });
+    expect(child(0).calls()).toEqual([]);
+    child(0).end({ code: 0, signal: null });
+    await stopped;
+    await tick(0);
+    child(1).up();
+    await tick(0);
+    child(1).answer(child(1).calls()[0]?.id ?? 0, ok({ modelId: '2.m1' }));
+    expect(await load).toMatchObject({ value: { modelId: '2.m1' } });
+    expect(ended).toEqual([]);
+  });
+
   it('starts a child for a load, and none for what only an earlier child could have made', async () => {
     expect(await host.tokenize('1.m1', 'x', false)).toMatchObject({ error: { code: 'engine_ended' } });
     expect(await host.unloadModel('1.m1')).toEqual(ok(undefined));
