@@ -47,7 +47,7 @@ import { Reservations } from './loop/reservations.ts';
 import { reserve } from './loop/reserve-command.ts';
 import { TenantBook } from './loop/tenants.ts';
 import { usedModels } from './loop/used-models.ts';
-import { readWishes, writeWishes } from './loop/wishes.ts';
+import { readWishes, WishKeeper } from './loop/wishes.ts';
 import { openParking, parkingFor } from './parking/open-parking.ts';
 import { processTree } from './process/process-tree.ts';
 import { createAnswers } from './questions/answers.ts';
@@ -157,6 +157,7 @@ export async function assemble(
   const forecaster = await durableForecaster(store, () => loop.settings, { reference });
   const loads = new LoadWatch(forecaster, () => loop.wake());
   const intents = new Intents(store);
+  const wishKeeper = new WishKeeper(store);
   const parking = parkingFor({
     context: () => context,
     gate,
@@ -186,7 +187,7 @@ export async function assemble(
       publisher.stepped();
       followLane();
     },
-    onWishes: (wishes) => void writeWishes(store, wishes),
+    onWishes: (wishes) => wishKeeper.write(wishes),
   });
   const context: CommandContext = {
     loop,
@@ -359,11 +360,12 @@ export async function assemble(
     },
     reservations: () => reservations.list(),
     endReservation: (id) => reservations.end(id, 'ended'),
-    command(command: Command, signal?: AbortSignal): Promise<Result<CommandDone>> {
-      if (stopping.signal.aborted)
-        return Promise.resolve(fail('cancelled', 'VRAM Landlord is being stopped.'));
+    async command(command: Command, signal?: AbortSignal): Promise<Result<CommandDone>> {
+      if (stopping.signal.aborted) return fail('cancelled', 'VRAM Landlord is being stopped.');
       const either = signal === undefined ? stopping.signal : AbortSignal.any([signal, stopping.signal]);
-      return runCommand(context, command, either);
+      const done = await runCommand(context, command, either);
+      await wishKeeper.kept;
+      return done;
     },
   };
   return {

@@ -120,5 +120,5 @@ export interface HostApi extends RuntimeApi {
   /** Ends one that another holds; false: there is none of this id. */
   endReservation(id: string): boolean;
   /** Takes what another process of ours saw into the log. */
-  report(event: ReportedEvent): void;
+  report(event: ReportedEvent): Promise<void>;
 }

@@ -10,6 +10,7 @@ import type { GatewayPace } from './gateway/gateway.ts';
 import { startHttpServer } from './http/server.ts';
 import type { HostApi } from './runtime-api.ts';
 import { ensureStateDir } from './state-dir/ensure-state-dir.ts';
+import { takeAwayLeftOvers } from './state-dir/left-overs.ts';
 import { resolvePaths } from './state-dir/paths.ts';
 import { acquireRuntimeLock } from './state-dir/runtime-lock.ts';
 import { loadOrCreateToken } from './state-dir/token.ts';
@@ -73,6 +74,10 @@ export async function startRuntime(options: RuntimeOptions): Promise<Result<Runt
     version: version(),
   });
   if (!lock.ok) return lock;
+  void takeAwayLeftOvers(
+    [paths.configFile, paths.schemaFile, paths.tokenFile, paths.runtimeFile, paths.lastGoodConfigFile],
+    clock.epochMs(),
+  );
   const token = await loadOrCreateToken(paths.tokenFile, uid);
   if (!token.ok) {
     await lock.value.release();

@@ -3,7 +3,7 @@
  * or GLib (`gdbus`), whichever is there. A library would be one more dependency in the process that
  * guards; this asks a few times a day. What neither tool can answer is unknown, never no.
  */
-import { execFile, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 
 /** null: unknown. */
 export type Answer<T> = T | null;
@@ -168,11 +168,13 @@ export function watchName(name: string, onChange: () => void): () => void {
       return;
     }
     const beganAtMs = performance.now();
-    const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'] });
+    const child: ChildProcess = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'] });
     end = () => child.kill('SIGTERM');
-    child.stdout.on('data', onChange);
-    // A program that is missing closes too.
-    child.on('error', () => {});
+    child.stdout?.on('data', onChange);
+    // A program that is missing closes too; one that finds no descriptor left has nothing to close.
+    child.on('error', () => {
+      if (child.stdout == null) listen(at + 1);
+    });
     child.on('close', () => {
       const listened = performance.now() - beganAtMs > LEAST_LISTENED_MS;
       if (listened && !stopped) onChange();

@@ -123,7 +123,7 @@ export function createFakeRuntime(initial: LandlordState = sampleState()): FakeR
       this.commands.push(command);
       return this.answer(command, signal);
     },
-    report(event) {
+    async report(event) {
       this.reported.push(event);
     },
     publish(change) {

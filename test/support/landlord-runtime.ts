@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Clock } from '../../electron/core/clock.ts';
 import { procfs } from '../../electron/core/process/procfs.ts';
 import { type Runtime, type RuntimeOptions, startRuntime } from '../../electron/core/runtime.ts';
 import type { Command, CommandDone } from '../../electron/core/runtime-api.ts';
@@ -45,6 +46,8 @@ export interface BenchOptions {
   /** Programs of the desktop that are there from the start. */
   readonly desktop?: readonly SimulatedProgram[];
   readonly pace?: RuntimeOptions['gatewayPace'];
+  /** One that jumps, or stands still. */
+  readonly clock?: Clock;
   /** How often the card looks for the models' processes; default 50 ms. */
   readonly cardTickMs?: number;
   /** Serves the built page at this port, also after a restart. */
@@ -102,6 +105,7 @@ export async function startLandlordBench(options: BenchOptions): Promise<Landlor
       discoverPorts: [],
       systemLog: false,
       ...(options.pace === undefined ? {} : { gatewayPace: options.pace }),
+      ...(options.clock === undefined ? {} : { clock: options.clock }),
     });
     if (!started.ok) throw new Error(started.error.message);
     started.value.onEvent((event) => events.push(event));

@@ -79,6 +79,8 @@ function ask(child: ChildProcess, message: ToReaper, limitMs: number): Promise<R
     child.on('message', onMessage);
     child.on('exit', onExit);
     child.on('error', onError);
+    // It could not be started, and the error is on its way.
+    if (child.pid === undefined) return;
     child.send(message, (error) => {
       if (error !== null) done(fail('internal', `The reaper process can't be reached: ${error.message}.`));
     });

@@ -10,6 +10,7 @@ import { type SamplerCore, samplerCore } from './sampler-core.ts';
 import type { FromSampler, SamplerConfig, ToSampler } from './sampler-messages.ts';
 import { lookUpNames } from './static-names.ts';
 import { machineTree } from './sysfs.ts';
+import { endTools } from './tool-run.ts';
 
 const reader = procfs();
 let core: SamplerCore | null = null;
@@ -93,6 +94,7 @@ setTimeout(() => flushCompileCache(), 2000).unref();
 
 process.on('disconnect', () => {
   core?.close();
+  endTools();
   process.exit(0);
 });
 // Ctrl-C reaches the whole terminal group; the runtime decides when this process goes.

@@ -43,6 +43,7 @@ export interface ChildSamplerOptions extends Partial<SamplerConfig> {
 }
 
 const STOP_LIMIT_MS = 500;
+const LEAVE_LIMIT_MS = 200;
 const ANSWER_LIMIT_MS = 2000;
 /** Children that do not die of SIGKILL sit in the driver for ever; more of them would not help. */
 const MOST_STUCK = 2;
@@ -68,6 +69,8 @@ export class ChildSampler implements Sampler {
   #watched: readonly number[] = [];
   #lastDevices: readonly DeviceSample[] = [];
   #heardAtMs = 0;
+  #checkedAtMs = 0;
+  readonly #beatMs: number;
   #sequence = 0;
   #nextId = 1;
   #beat: NodeJS.Timeout | null = null;
@@ -83,6 +86,7 @@ export class ChildSampler implements Sampler {
     };
     this.#clock = options.clock ?? systemClock;
     this.#restart = options.restart ?? backOff(500, 30_000);
+    this.#beatMs = Math.min(this.#config.periodMs, 1000);
     this.#silenceMs = options.silenceMs ?? Math.max(3 * this.#config.periodMs, 5000);
   }
 
@@ -100,7 +104,8 @@ export class ChildSampler implements Sampler {
     this.#listener = listener;
     if (this.#beat !== null) return;
     this.#spawn();
-    this.#beat = setInterval(() => this.#check(), Math.min(this.#config.periodMs, 1000));
+    this.#checkedAtMs = this.#clock.monotonicMs();
+    this.#beat = setInterval(() => this.#check(), this.#beatMs);
   }
 
   async stop(): Promise<void> {
@@ -215,6 +220,10 @@ export class ChildSampler implements Sampler {
   /** Runs once a period: replaces a silent child, and starts one again when its time has come. */
   #check(): void {
     const nowMs = this.#clock.monotonicMs();
+    // While this process itself did not run, nobody listened: that is no silence of the child.
+    const blockedMs = nowMs - this.#checkedAtMs - this.#beatMs;
+    if (blockedMs > this.#beatMs) this.#heardAtMs += blockedMs;
+    this.#checkedAtMs = nowMs;
     const child = this.#child;
     if (child !== null) {
       if (nowMs - this.#heardAtMs <= this.#silenceMs) return;
@@ -276,10 +285,14 @@ export class ChildSampler implements Sampler {
   }
 }
 
-/** SIGKILL works on a stopped process too; one inside the driver goes when the driver lets it. */
+/**
+ * Told by its channel, so that it ends the tool that it may be waiting for. SIGKILL works on a stopped
+ * process too; one inside the driver goes when the driver lets it.
+ */
 function end(child: ChildProcess): void {
   if (child.connected) child.disconnect();
-  child.kill('SIGKILL');
+  const timer = setTimeout(() => child.kill('SIGKILL'), LEAVE_LIMIT_MS);
+  child.once('exit', () => clearTimeout(timer));
 }
 
 function notAnswered(afterMs: number): Result<never> {

@@ -1,6 +1,13 @@
-import { execFile } from 'node:child_process';
+import { type ChildProcess, execFile } from 'node:child_process';
 
 const TIME_LIMIT_MS = 8000;
+
+const running = new Set<ChildProcess>();
+
+/** For a process that is about to end: a tool that hangs would outlive it. */
+export function endTools(): void {
+  for (const child of running) child.kill('SIGKILL');
+}
 
 /** One run of a vendor's tool. */
 export interface ToolRun {
@@ -23,7 +30,8 @@ export function runTool(
       // Some print decimal commas otherwise.
       env: { ...process.env, LC_ALL: 'C' },
     } as const;
-    execFile(program, [...args], options, (error, stdout, stderr) => {
+    const child = execFile(program, [...args], options, (error, stdout, stderr) => {
+      running.delete(child);
       const output = `${stdout}${stderr}`;
       if (error === null) resolve({ exitCode: 0, output });
       else {
@@ -32,5 +40,6 @@ export function runTool(
         resolve({ exitCode, output: missing });
       }
     });
+    running.add(child);
   });
 }

@@ -1,6 +1,13 @@
 import { createServer, type Server } from 'node:http';
 import type { NewEvent } from '../../../shared/events.ts';
 import type { BackendSetting } from '../../../shared/settings.ts';
+import {
+  connectionLimit,
+  HEAD_LIMIT_MS,
+  limitConnections,
+  openFilesLimit,
+  refuseNonsense,
+} from '../http/crowd.ts';
 import { checkOrigin } from '../http/host-check.ts';
 import { findPortHolder } from '../http/port-holder.ts';
 import type { Gateway } from './gateway.ts';
@@ -68,7 +75,7 @@ export class Fronts {
 
   async #start(setting: BackendSetting, port: number): Promise<void> {
     // A prompt of many megabytes, and a model that thinks, take their time: no limits of ours.
-    const server = createServer({ requestTimeout: 0 }, (request, response) => {
+    const server = createServer({ requestTimeout: 0, headersTimeout: HEAD_LIMIT_MS }, (request, response) => {
       const { host, origin } = request.headers;
       const site = request.headers['sec-fetch-site'];
       const mode = request.headers['sec-fetch-mode'];
@@ -94,6 +101,8 @@ export class Fronts {
         {},
       );
     });
+    server.on('clientError', refuseNonsense);
+    limitConnections(server, connectionLimit(openFilesLimit()) / 4);
     const front: Front = { setting, port, server, stopped: false, timer: null };
     this.#fronts.set(setting.name, front);
     await this.#listen(front, true);

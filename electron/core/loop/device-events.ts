@@ -7,6 +7,8 @@ import type { DeviceBook } from '../ledger/booking.ts';
 /** What of a device was told last; the next look compares with it, so that each crossing is told once. */
 export interface ToldDevice {
   readonly lost: boolean;
+  /** Monotonic ms since its reading is seen to be too old, without a word why; null: it is not. */
+  readonly staleSinceMs: number | null;
   readonly health: 'ok' | 'threatened' | 'critical';
   /** Monotonic ms since the present health differs from the told one; null: it does not. */
   readonly differsSinceMs: number | null;
@@ -17,6 +19,7 @@ export interface ToldDevice {
 
 const NEW: ToldDevice = {
   lost: false,
+  staleSinceMs: null,
   health: 'ok',
   differsSinceMs: null,
   evicting: false,
@@ -26,6 +29,8 @@ const NEW: ToldDevice = {
 
 /** A threat is told when it has lasted this long, its end too; a critical state at once (rule 13). */
 const LASTS_MS = 5_000;
+/** A process that was stopped sees an old reading first and the new one a moment later. */
+const STALE_LASTS_MS = 1_000;
 
 export interface DeviceLook {
   readonly sample: DeviceSample;
@@ -55,6 +60,9 @@ export function deviceEvents(
       numbers: { totalBytes: sample.totalBytes, freeBytes: sample.freeBytes },
     });
   if (look.stale && sample.power !== 'suspended' && !told.lost) {
+    const staleSinceMs = told.staleSinceMs ?? look.nowMs;
+    if (sample.error === null && look.nowMs - staleSinceMs < STALE_LASTS_MS)
+      return { events, told: { ...told, staleSinceMs } };
     events.push({
       ...base,
       kind: 'device_lost',
@@ -64,6 +72,7 @@ export function deviceEvents(
     return { events, told: { ...told, lost: true } };
   }
   if (look.stale) return { events, told };
+  if (told.staleSinceMs !== null) told = { ...told, staleSinceMs: null };
   if (told.lost) {
     events.push({
       ...base,

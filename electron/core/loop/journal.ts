@@ -43,6 +43,11 @@ export class Journal {
     return this.#notifications;
   }
 
+  /** Resolves when everything told so far is committed, or the disk takes nothing for a while. */
+  committed(): Promise<void> {
+    return this.#last;
+  }
+
   /** Resolves when everything told so far is committed and has been passed on. */
   async flushed(): Promise<void> {
     await this.#last;

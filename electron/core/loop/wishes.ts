@@ -42,9 +42,23 @@ function texts(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((one): one is string => typeof one === 'string') : [];
 }
 
-/** Keeps them; resolves when they are on disk. A disk that takes nothing is told by the store itself. */
-export async function writeWishes(store: EventStore, wishes: Wishes): Promise<void> {
-  await store.set(KEY, wishes);
+/** Writes them down; a disk that takes nothing is told by the store itself. */
+export class WishKeeper {
+  readonly #store: Pick<EventStore, 'set'>;
+  #kept: Promise<unknown> = Promise.resolve();
+
+  constructor(store: Pick<EventStore, 'set'>) {
+    this.#store = store;
+  }
+
+  write(wishes: Wishes): void {
+    this.#kept = this.#store.set(KEY, wishes);
+  }
+
+  /** Resolves when the last of them is on disk: what is answered as done, a kill a moment later must not undo. */
+  get kept(): Promise<unknown> {
+    return this.#kept;
+  }
 }
 
 function parseSleep(value: unknown): Sleep | null {

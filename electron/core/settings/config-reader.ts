@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Result } from '../../../shared/errors.ts';
 import type { Settings } from '../../../shared/settings.ts';
@@ -54,19 +54,20 @@ export function readInChild(nodePath: string): ConfigReader {
 function askChild(nodePath: string, request: ReaderRequest): Promise<ReaderAnswer | null> {
   return new Promise((resolve) => {
     const entry = fileURLToPath(new URL('./config-reader-child.ts', import.meta.url));
-    const child = spawn(nodePath, [entry], {
+    // Without a descriptor left there is a child with no streams, and an error follows.
+    const child: ChildProcess = spawn(nodePath, [entry], {
       stdio: ['pipe', 'pipe', 'ignore'],
       timeout: CHILD_LIMIT_MS,
       killSignal: 'SIGKILL',
     });
     let answer = '';
     child.once('error', () => resolve(null));
-    child.stdin.once('error', () => resolve(null));
-    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    child.stdin?.once('error', () => resolve(null));
+    child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
       answer += chunk;
     });
     child.once('close', (code) => resolve(code === 0 ? readAnswer(answer) : null));
-    child.stdin.end(JSON.stringify(request));
+    child.stdin?.end(JSON.stringify(request));
   });
 }
 

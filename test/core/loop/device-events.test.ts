@@ -145,6 +145,17 @@ describe('the driver moving memory out', () => {
 });
 
 describe('a device that can no longer be read', () => {
+  it('is not told for one old reading, as after a stop of this very process', () => {
+    const old = (nowMs: number): DeviceLook => look(nowMs, 'stale', { stale: true });
+    expect(kinds([look(0, 'ok'), old(6_000), look(6_100, 'ok'), old(9_000), look(9_100, 'ok')])).toEqual([
+      '0 device_found',
+    ]);
+    expect(kinds([look(0, 'ok'), old(6_000), old(6_500), old(7_100), old(8_000)])).toEqual([
+      '0 device_found',
+      '7100 device_lost',
+    ]);
+  });
+
   it('is told once, and when it is back', () => {
     const lines = told([
       look(0, 'ok'),

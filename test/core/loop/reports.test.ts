@@ -29,10 +29,11 @@ function desk(): {
 } {
   const told: NewEvent[] = [];
   const clock = { nowMs: 0 };
-  const reports = new ReportDesk({ tell: (event) => void told.push(event) }, () => BACKENDS, {
+  const log = { tell: (event: NewEvent) => void told.push(event), committed: async () => undefined };
+  const reports = new ReportDesk(log, () => BACKENDS, {
     monotonicMs: () => clock.nowMs,
   });
-  return { take: (event) => reports.take(report(event)), told, clock };
+  return { take: (event) => void reports.take(report(event)), told, clock };
 }
 
 describe('what other processes report', () => {

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { fail, type Result } from '../../../../shared/errors.ts';
@@ -92,21 +92,22 @@ function askChild(
 ): Promise<readonly Result<Footprint>[] | null> {
   return new Promise((resolve) => {
     const entry = fileURLToPath(new URL('./footprint-child.ts', import.meta.url));
-    const child = spawn(nodePath, [entry], {
+    // Without a descriptor left there is a child with no streams, and an error follows.
+    const child: ChildProcess = spawn(nodePath, [entry], {
       stdio: ['pipe', 'pipe', 'ignore'],
       timeout: CHILD_LIMIT_MS,
       killSignal: 'SIGKILL',
     });
     let answer = '';
     child.once('error', () => resolve(null));
-    child.stdin.once('error', () => resolve(null));
-    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    child.stdin?.once('error', () => resolve(null));
+    child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
       answer += chunk;
     });
     // A child that hangs in the kernel outlives SIGKILL; nobody waits for it.
     setTimeout(() => resolve(null), CHILD_LIMIT_MS + 1_000).unref();
     child.once('close', (code) => resolve(code === 0 ? readAnswers(answer) : null));
-    child.stdin.end(JSON.stringify(requests));
+    child.stdin?.end(JSON.stringify(requests));
   });
 }
 

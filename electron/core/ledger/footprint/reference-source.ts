@@ -78,7 +78,9 @@ export function referencesInChild(options: ReferenceOptions): ReferenceSource {
       // Its own group: llama.cpp's binary is tried in a process that the child starts.
       detached: true,
     });
-    const answers = started.stdio[3];
+    // Without a descriptor left there is a child with no streams, and an error follows.
+    const streams: readonly unknown[] = started.pid === undefined ? [] : started.stdio;
+    const answers = streams[3];
     const isMine = (): boolean => child === started;
     started.once('error', () => isMine() && failed('its process can not be started'));
     started.once('exit', () => isMine() && failed('its process ended'));
@@ -101,7 +103,7 @@ export function referencesInChild(options: ReferenceOptions): ReferenceSource {
     }
     // Nothing here keeps the program from ending; the child ends with its stdin.
     started.unref();
-    for (const stream of started.stdio) if (stream) unrefStream(stream);
+    for (const stream of streams) unrefStream(stream);
     return started;
   };
   const next = (): void => {
@@ -148,7 +150,8 @@ function kill(child: ChildProcess): void {
   }
 }
 
-function unrefStream(stream: object): void {
+function unrefStream(stream: unknown): void {
+  if (typeof stream !== 'object' || stream === null) return;
   if ('unref' in stream && typeof stream.unref === 'function') stream.unref();
 }
 

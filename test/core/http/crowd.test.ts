@@ -1,0 +1,98 @@
+import { createServer, type Server } from 'node:http';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { connectionLimit, limitConnections, refuseNonsense } from '../../../electron/core/http/crowd.ts';
+import { RawClient } from '../../support/raw-client.ts';
+
+const LIMIT_MS = 20_000;
+
+let server: Server;
+let port = 0;
+let clients: RawClient[] = [];
+/** Answers when told to. */
+let answers: (() => void)[] = [];
+
+beforeEach(async () => {
+  answers = [];
+  clients = [];
+  server = createServer((request, response) => {
+    if (request.url === '/now') response.end('now');
+    else answers.push(() => response.end('later'));
+  });
+  server.on('clientError', refuseNonsense);
+  limitConnections(server, 4);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  port = typeof address === 'object' && address !== null ? address.port : 0;
+});
+afterEach(async () => {
+  for (const client of clients) client[Symbol.dispose]();
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+async function open(text = ''): Promise<RawClient> {
+  const client = new RawClient(port);
+  clients.push(client);
+  await new Promise((resolve) => client.socket.once('connect', resolve));
+  if (text !== '') client.send(text);
+  return client;
+}
+
+const ask = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`;
+
+async function isServed(): Promise<void> {
+  const client = await open(ask('/now'));
+  expect(await client.until((text) => text.endsWith('now'), LIMIT_MS)).toBe(true);
+  expect(client.text).toContain('200 OK');
+}
+
+describe('more connections than a listener holds', () => {
+  it('one that asks nothing makes way, the longest quiet first', async () => {
+    const quiet = [await open(), await open(ask('/now')), await open('GET / HT')];
+    await quiet[1]?.until((text) => text.endsWith('now'), LIMIT_MS);
+    await isServed();
+    await isServed();
+    expect(await quiet[0]?.until(() => false, LIMIT_MS)).toBe(true);
+    expect(quiet[1]?.isOver).toBe(false);
+    await isServed();
+    expect(await quiet[2]?.until(() => false, LIMIT_MS)).toBe(true);
+  });
+
+  it('one that is being answered never makes way, but one that still sends its body does', async () => {
+    const asked = [await open(ask('/later')), await open(ask('/later'))];
+    const slow = await open('POST /later HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\nabc');
+    const last = await open(ask('/later'));
+    while (answers.length < 4) await new Promise((resolve) => setTimeout(resolve, 5));
+    await isServed();
+    expect(await slow.until(() => false, LIMIT_MS)).toBe(true);
+    const more = await open(ask('/later'));
+    while (answers.length < 5) await new Promise((resolve) => setTimeout(resolve, 5));
+    // Now all four are waited for: the newcomer itself goes.
+    const fifth = await open(ask('/now'));
+    expect(await fifth.until(() => false, LIMIT_MS)).toBe(true);
+    for (const answer of answers) answer();
+    for (const client of [...asked, last, more])
+      expect(await client.until((text) => text.endsWith('later'), LIMIT_MS)).toBe(true);
+  });
+
+  it('is some of the files that may be open, and never none', () => {
+    expect(connectionLimit(null)).toBe(256);
+    expect(connectionLimit(1_048_576)).toBe(2_000);
+    expect(connectionLimit(1_024)).toBe(128);
+    expect(connectionLimit(4_096)).toBe(1_698);
+    expect(connectionLimit(20)).toBe(16);
+  });
+});
+
+describe('what is no HTTP', () => {
+  it('is answered and let go, though the other side stays open', async () => {
+    const client = await open('\x16\x03\x01 hello\r\n\r\n');
+    expect(await client.until(() => false, LIMIT_MS)).toBe(true);
+    expect(client.text).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+    const wide = await open(`GET / HTTP/1.1\r\nhost: x\r\na: ${'b'.repeat(40_000)}\r\n\r\n`);
+    expect(await wide.until(() => false, LIMIT_MS)).toBe(true);
+    expect(wide.text === '' || wide.text.startsWith('HTTP/1.1 431 ')).toBe(true);
+    const count = await new Promise((resolve) => server.getConnections((_error, found) => resolve(found)));
+    expect(count).toBeLessThanOrEqual(2);
+  });
+});

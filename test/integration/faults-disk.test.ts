@@ -1,0 +1,144 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { LandlordEvent } from '../../shared/events.ts';
+import { privately } from '../support/gate.ts';
+import { until } from '../support/router.ts';
+import { type ServeProcess, startServeProcess } from '../support/serve-process.ts';
+
+const CONFIG = 'devices:\n  - { kind: system }\nbackends: []\n';
+
+let folder = '';
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'landlord-disk-'));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+async function tell(served: ServeProcess, reason: string): Promise<number> {
+  const answer = await served.post('/api/reports', { kind: 'fail_open', reason });
+  await answer.text();
+  return answer.status;
+}
+
+async function troubles(served: ServeProcess): Promise<readonly LandlordEvent[]> {
+  return (await served.events()).filter((event) => event.kind === 'storage_failed');
+}
+
+async function has(served: ServeProcess, reason: string): Promise<boolean> {
+  return (await served.events()).some((event) => event.reason === reason);
+}
+
+describe('a state folder', () => {
+  it('whose database is no database: it is kept aside, a fresh one begun, and both told', async () => {
+    const stateDir = join(folder, 'state');
+    mkdirSync(stateDir, { mode: 0o700 });
+    writeFileSync(join(stateDir, 'landlord.db'), Buffer.alloc(100_000, 0x5a));
+    await using served = await startServeProcess({ folder, config: CONFIG });
+    const [told] = await troubles(served);
+    const aside = readdirSync(stateDir).find((name) => name.startsWith('landlord.db.corrupt-'));
+    expect(aside).toBeDefined();
+    expect(told?.reason).toContain(aside);
+    expect(await tell(served, 'after')).toBe(202);
+    expect(await has(served, 'after')).toBe(true);
+  });
+
+  it('whose every byte may be garbage: nothing in it keeps the runtime from starting', async () => {
+    const stateDir = join(folder, 'state');
+    {
+      await using served = await startServeProcess({ folder, config: CONFIG });
+      await tell(served, 'before');
+    }
+    for (const name of readdirSync(stateDir, { withFileTypes: true })) {
+      // The kernel's lock is on the inode, whatever is in the file.
+      if (name.isFile())
+        writeFileSync(join(stateDir, name.name), Buffer.from('\0\xff{"\n'.repeat(50), 'latin1'));
+    }
+    await using served = await startServeProcess({ folder, config: CONFIG });
+    expect(await tell(served, 'after')).toBe(202);
+    expect(await has(served, 'after')).toBe(true);
+  });
+
+  const stateDir = (): string => join(folder, 'state');
+  /** A small disk of its own under the state folder, in a mount namespace. */
+  const onOwnDisk = (options: string): readonly string[] | null => {
+    mkdirSync(stateDir(), { recursive: true });
+    return privately(`mount -t tmpfs -o ${options} tmpfs '${stateDir()}'`);
+  };
+  const probe = `${tmpdir()}/landlord-probe-${process.pid}`;
+  mkdirSync(probe, { recursive: true });
+  const canMount = privately(`mount -t tmpfs tmpfs '${probe}'`) !== null;
+  rmSync(probe, { recursive: true });
+  // Full and read-only disks of our own need mounts of our own.
+  if (canMount) {
+    it('on a full disk: work goes on, it is told once, and what was kept is written when there is room', async () => {
+      const prefix = onOwnDisk('size=3m,mode=0700') ?? [];
+      await using served = await startServeProcess({ folder, config: CONFIG, prefix });
+      const inside = `/proc/${served.pid}/root${stateDir()}`;
+      const filler = join(inside, 'filler');
+      await tell(served, 'before');
+      fill(filler);
+      // SQLite writes into room it has already; a row of this size needs more of it.
+      for (let index = 0; index < 60; index += 1)
+        expect(await tell(served, `${index} ${'x'.repeat(980)}`)).toBe(202);
+      await until(async () => (await troubles(served)).length > 0, 60_000, 'the full disk to be told');
+      expect((await served.post('/api/sleep', { for: '1h' })).status).toBe(200);
+      expect((await served.state()).asleep).not.toBe(null);
+      rmSync(filler);
+      expect(await tell(served, 'room again')).toBe(202);
+      await until(() => has(served, 'room again'), 60_000, 'the log to be written again');
+      const all = await served.events();
+      for (let index = 0; index < 60; index += 1)
+        expect(
+          all.some((event) => event.reason.startsWith(`${index} x`)),
+          `report ${index}`,
+        ).toBe(true);
+      expect((await troubles(served)).length).toBeLessThanOrEqual(2);
+    });
+
+    it('that is read-only from the start: it says so in a sentence and ends with 69', async () => {
+      const prefix = onOwnDisk('ro') ?? [];
+      const served = await startServeProcess({ folder, config: CONFIG, prefix, wait: false });
+      expect(await served.end('SIGCONT')).toBe(69);
+      expect(served.err()).toMatch(/^landlord serve: .*(read-only|EROFS|written)/i);
+      expect(served.err().trim().split('\n')).toHaveLength(1);
+    });
+
+    it('that becomes read-only: work goes on, and the log is written again once it can be', async () => {
+      const prefix = onOwnDisk('mode=0700') ?? [];
+      await using served = await startServeProcess({ folder, config: CONFIG, prefix });
+      const inItsMounts = (...command: string[]): void => {
+        execFileSync('nsenter', ['-m', '-t', String(served.pid), ...command]);
+      };
+      await tell(served, 'before');
+      // The log is open for writing, so a plain remount is refused as busy: a bind mount's flag is not.
+      inItsMounts('mount', '--bind', stateDir(), stateDir());
+      inItsMounts('mount', '-o', 'remount,ro,bind', stateDir());
+      expect(await tell(served, 'while it may not be written')).toBe(202);
+      expect((await served.state()).devices.length).toBeGreaterThan(0);
+      const changed = await served.post('/api/sleep');
+      expect(changed.status).toBe(200);
+      await changed.text();
+      inItsMounts('umount', stateDir());
+      expect(await tell(served, 'after')).toBe(202);
+      await until(() => has(served, 'while it may not be written'), 60_000, 'what was told meanwhile');
+      await until(() => has(served, 'after'), 60_000, 'the log to be written again');
+    });
+  }
+});
+
+function fill(path: string): void {
+  const block = Buffer.alloc(16_384);
+  try {
+    for (;;) writeFileSync(path, block, { flag: 'a' });
+  } catch {
+    // Full to the last page.
+  }
+  try {
+    for (;;) writeFileSync(path, Buffer.alloc(512), { flag: 'a' });
+  } catch {
+    // And the page itself.
+  }
+}
