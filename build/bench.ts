@@ -31,6 +31,16 @@ const PARTS: readonly Part[] = [
     load: async () => (await import('./bench/watch.ts')).benchWatch,
   },
   {
+    name: 'guard',
+    about: 'how soon the guards free memory, beside the router alone',
+    load: async () => (await import('./bench/measured.ts')).benchGuard,
+  },
+  {
+    name: 'idle',
+    about: 'what the runtime costs when nothing happens',
+    load: async () => (await import('./bench/measured.ts')).benchIdle,
+  },
+  {
     name: 'gateway',
     about: 'a request through the gateway, beside other ways to the same llama-server',
     load: async () => (await import('./bench/gateway.ts')).benchGateway,

@@ -19,6 +19,7 @@ export interface SeenEvent {
 export interface ServedLandlord extends AsyncDisposable {
   readonly child: ChildProcess;
   readonly pid: number;
+  readonly stateDir: string;
   readonly card: SimulatedCard;
   readonly events: readonly SeenEvent[];
   state(): Promise<LandlordState>;
@@ -79,6 +80,7 @@ export async function serveLandlord(options: ServeOptions): Promise<ServedLandlo
   return {
     child: running.child,
     pid,
+    stateDir,
     card,
     events,
     state,
