@@ -4,7 +4,7 @@ import { useAsked, useModel, useReplica } from './components/context.ts';
 import { DeviceCard } from './components/device-card.tsx';
 import { EventsCard } from './components/events-card.tsx';
 import { Header, HeaderRefusals } from './components/header.tsx';
-import { LaneCard } from './components/lane-card.tsx';
+import { LanesCard } from './components/lanes-card.tsx';
 import { ModelsCard } from './components/models-card.tsx';
 import { Refusal } from './components/refusal.tsx';
 import { useHash } from './components/use-place.ts';
@@ -119,14 +119,10 @@ const Content = memo(function Content({ page }: { page: Page }) {
       {page.devices.map((card) => (
         <DeviceCard key={card.id} card={card} />
       ))}
+      {page.lanes.length > 0 && <LanesCard lanes={page.lanes} />}
       {page.agents.length > 0 && <AgentsCard slots={page.agents} />}
       <div className="two">
-        <div>
-          <ModelsCard card={page.models} />
-          {page.lanes.map((card) => (
-            <LaneCard key={card.backend} card={card} />
-          ))}
-        </div>
+        <ModelsCard card={page.models} />
         <EventsCard card={page.events} />
       </div>
     </>

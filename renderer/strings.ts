@@ -145,6 +145,7 @@ export const strings = {
     loadAnyway: 'Load anyway',
     loadAnywayHint: 'Loads it against the advice above; the guards may unload others for it.',
     dismiss: 'Close',
+    alsoLoaded: (count: number) => `${count} more, loaded`,
     notLoaded: (count: number) => (count === 1 ? '1 more, not loaded' : `${count} more, not loaded`),
     allOn: (backend: string) => `All on ${backend}.`,
   },
@@ -180,7 +181,11 @@ export const strings = {
     freeOf: (free: number, width: number) => `${free} of ${width} free`,
     heldUnseen: 'In use by a process that can not be seen from here.',
     unknown: 'Whether it is in use can not be seen from here.',
-    waiting: (count: number) => (count === 1 ? '1 turn waits for it.' : `${count} turns wait for it.`),
+    waiting: (count: number) => (count === 1 ? '1 turn waits' : `${count} turns wait`),
+    waitingBy: (names: readonly string[], more: number) => {
+      const all = more === 0 ? names : [...names, `${more} more`];
+      return `${all.join(', ')} ${all.length === 1 ? 'waits' : 'wait'}`;
+    },
     deflected: 'was sent elsewhere',
     deflectedWhy: 'the lane was in use',
     returns: 'tries here first with its next turn',

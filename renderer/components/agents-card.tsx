@@ -2,6 +2,8 @@ import { memo } from 'react';
 import { strings } from '../strings.ts';
 import type { AgentSlot as Slot } from '../view/agents.ts';
 import { Ago } from './ago.tsx';
+import { useAsked, useModel } from './context.ts';
+import { Refusal } from './refusal.tsx';
 
 const words = strings.agents;
 
@@ -24,7 +26,10 @@ const AgentSlot = memo(function AgentSlot({ slot }: { slot: Slot }) {
       <p className="who">
         <i className={`lamp ${slot.lamp}`} aria-hidden="true" />
         <span>
-          <strong>{slot.name}</strong> {slot.state}
+          <strong>
+            <bdi>{slot.name}</bdi>
+          </strong>{' '}
+          {slot.state}
         </span>
         {slot.sinceMs !== null && (
           <span className="age">
@@ -46,7 +51,32 @@ const AgentSlot = memo(function AgentSlot({ slot }: { slot: Slot }) {
             <Ago atMs={slot.laneSinceMs} write={words.laneFor} />
           </span>
         )}
+        {slot.canPutAway && (
+          <span>
+            <PutAway slot={slot} />
+          </span>
+        )}
       </p>
+      <Refusal about={slot.key} />
     </li>
+  );
+});
+
+/** The runtime knows an agent by the same id as the page. */
+const PutAway = memo(function PutAway({ slot }: { slot: Slot }) {
+  const { actions } = useModel();
+  const pending = useAsked(slot.key)?.kind === 'pending';
+  return (
+    <button
+      type="button"
+      className="link"
+      aria-label={words.putAwayName(slot.name)}
+      title={words.putAwayName(slot.name)}
+      aria-busy={pending}
+      disabled={pending}
+      onClick={() => actions.unload(slot.key, false)}
+    >
+      {words.putAway}
+    </button>
   );
 });

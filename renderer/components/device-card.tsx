@@ -90,7 +90,7 @@ const KeyEntry = memo(function KeyEntry({ entry }: { entry: BudgetKey }) {
   return (
     <li>
       <i className={`tone-${entry.tone}${entry.hatched ? ' hatched' : ''}`} aria-hidden="true" />
-      {entry.name} <b>{entry.bytesText}</b>
+      <bdi>{entry.name}</bdi> <b>{entry.bytesText}</b>
       {entry.detail !== null && <small> {entry.detail}</small>}
     </li>
   );

@@ -1,7 +1,7 @@
 import { memo, useEffect, useRef, useState } from 'react';
 import { strings } from '../strings.ts';
 import type { EventsCard as Card, EventRow as Row } from '../view/events.ts';
-import { timeText } from '../view/figures.ts';
+import { shortPaths, timeText } from '../view/figures.ts';
 import { placeOf, rowAt } from '../view/place.ts';
 import { useAsked, useModel, useTimed } from './context.ts';
 import { Refusal } from './refusal.tsx';
@@ -50,6 +50,7 @@ const EventRow = memo(function EventRow({ row, pointed }: { row: Row; pointed: b
   const { actions } = useModel();
   const time = useTimed((nowMs) => timeText(row.at, nowMs));
   const { loadAgain } = row;
+  const short = shortPaths(row.reason);
   const item = useRef<HTMLLIElement>(null);
   useEffect(() => {
     if (!pointed) return;
@@ -65,8 +66,8 @@ const EventRow = memo(function EventRow({ row, pointed }: { row: Row; pointed: b
       aria-current={pointed ? 'true' : undefined}
     >
       <time dateTime={row.at}>{time}</time>
-      <p>
-        <span className="kind">{row.kind}</span> {row.reason}
+      <p title={short === row.reason ? undefined : row.reason}>
+        <span className="kind">{row.kind}</span> {short}
         {row.times > 1 && <small> ({words.times(row.times)})</small>}
         {loadAgain !== null && (
           <>

@@ -28,7 +28,10 @@ export const ModelRow = memo(function ModelRow({ row }: { row: Row }) {
         <i className={`lamp ${row.lamp}`} aria-hidden="true" />
         <div className="what">
           <p>
-            <strong>{row.name}</strong> <span className={`status ${row.lamp}`}>{row.status}</span>
+            <strong>
+              <bdi>{row.name}</bdi>
+            </strong>{' '}
+            <span className={`status ${row.lamp}`}>{row.status}</span>
           </p>
           <p className="facts">
             {row.backend !== null && <span>{row.backend}</span>}
@@ -47,15 +50,17 @@ export const ModelRow = memo(function ModelRow({ row }: { row: Row }) {
             )}
             {row.stays && <span>{words.stays}</span>}
             {row.action === 'load' && (
-              <button
-                type="button"
-                className="link"
-                aria-label={strings.plan.askName(row.name)}
-                aria-expanded={planning}
-                onClick={() => setPlanning(!planning)}
-              >
-                {strings.plan.ask}
-              </button>
+              <span>
+                <button
+                  type="button"
+                  className="link"
+                  aria-label={strings.plan.askName(row.name)}
+                  aria-expanded={planning}
+                  onClick={() => setPlanning(!planning)}
+                >
+                  {strings.plan.ask}
+                </button>
+              </span>
             )}
           </p>
           {row.evicted !== null && <Evicted evicted={row.evicted} />}

@@ -1,13 +1,14 @@
-import { memo } from 'react';
+import { memo, useState } from 'react';
 import { strings } from '../strings.ts';
-import type { ModelsCard as Card, FoundBackend } from '../view/models.ts';
+import type { ModelsCard as Card, FoundBackend, ModelRow as Row } from '../view/models.ts';
 import { useAsked, useModel } from './context.ts';
 import { ModelRow } from './model-row.tsx';
 import { Refusal } from './refusal.tsx';
 
 const words = strings.models;
 
-/** So many of the models that are not loaded are shown without asking. */
+/** So many of the models that are loaded, and of those that are not, are shown without asking. */
+const SHOWN_ACTIVE = 24;
 const SHOWN_INACTIVE = 4;
 
 export const ModelsCard = memo(function ModelsCard({ card }: { card: Card }) {
@@ -26,27 +27,39 @@ export const ModelsCard = memo(function ModelsCard({ card }: { card: Card }) {
       ))}
       {card.empty === 'no-backend' && <NoBackend />}
       {card.empty === 'no-models' && <p className="empty">{strings.backends.noModels}</p>}
-      <ul className="rows">
-        {card.active.map((row) => (
+      <ul className="rows" hidden={card.active.length === 0}>
+        {card.active.slice(0, SHOWN_ACTIVE).map((row) => (
           <ModelRow key={row.id} row={row} />
         ))}
+      </ul>
+      <More rows={card.active.slice(SHOWN_ACTIVE)} summary={words.alsoLoaded} />
+      <ul className="rows follows" hidden={shown.length === 0}>
         {shown.map((row) => (
           <ModelRow key={row.id} row={row} />
         ))}
       </ul>
-      {hidden.length > 0 && (
-        <details>
-          <summary>{words.notLoaded(hidden.length)}</summary>
-          <ul className="rows">
-            {hidden.map((row) => (
-              <ModelRow key={row.id} row={row} />
-            ))}
-          </ul>
-        </details>
-      )}
+      <More rows={hidden} summary={words.notLoaded} />
     </section>
   );
 });
+
+/** What is not looked at is not made: two hundred rows would all follow each reading. */
+function More({ rows, summary }: { rows: readonly Row[]; summary: (count: number) => string }) {
+  const [open, setOpen] = useState(false);
+  if (rows.length === 0) return null;
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{summary(rows.length)}</summary>
+      {open && (
+        <ul className="rows">
+          {rows.map((row) => (
+            <ModelRow key={row.id} row={row} />
+          ))}
+        </ul>
+      )}
+    </details>
+  );
+}
 
 const Found = memo(function Found({ backend }: { backend: FoundBackend }) {
   const { actions } = useModel();

@@ -18,6 +18,8 @@ export interface AgentSlot {
   readonly sinceMs: number | null;
   /** Epoch ms since when it has the lane; null: it has none. */
   readonly laneSinceMs: number | null;
+  /** Its context is on the card, from where it can be put away. */
+  readonly canPutAway: boolean;
 }
 
 const words = strings.agents;
@@ -48,6 +50,7 @@ function slotOf(agent: AgentState, state: LandlordState): AgentSlot {
     facts: factsOf(agent),
     sinceMs: wholeSeconds(epochMs(agent.since)),
     laneSinceMs: laneSince(agent, state),
+    canPutAway: agent.source === 'engine' && agent.kv === 'device',
   };
 }
 

@@ -64,6 +64,13 @@ export function hostOf(url: string): string {
   return url.replace(/^[a-z]+:\/\//i, '').replace(/\/.*$/, '');
 }
 
+/** `/home/ada/.config/vram-landlord/config.yaml` → `…/vram-landlord/config.yaml`: the end tells what it is. */
+export function shortPaths(text: string): string {
+  return text.replaceAll(/(?<![\w:/.])(?:~|\/[\w.@+-]+)(?:\/[\w.@+-]+){3,}/g, (path) =>
+    path.length <= 32 ? path : `…/${path.split('/').slice(-2).join('/')}`,
+  );
+}
+
 /** Keeps a figure and its unit on one line. */
 export function glueUnits(text: string): string {
   return text.replaceAll(/(\d) (?=[kMGT]?B\b)/g, '$1\u00a0');

@@ -1,6 +1,12 @@
 /** The lanes: whose turn it is on each backend, and what is odd about it. Pure. */
 import type { LandlordEvent } from '../../shared/events.ts';
-import type { LandlordState, LaneHolderState, LaneState, ModelState } from '../../shared/state.ts';
+import type {
+  AgentState,
+  LandlordState,
+  LaneHolderState,
+  LaneState,
+  ModelState,
+} from '../../shared/state.ts';
 import { strings } from '../strings.ts';
 import { epochMs, hostOf } from './figures.ts';
 
@@ -14,12 +20,16 @@ export interface LaneRow {
   /** Epoch ms since when, to be shown as an age; null: `age` says what is known. */
   readonly sinceMs: number | null;
   readonly age: string | null;
+  /** It is over: told only where there is room. */
+  readonly past: boolean;
 }
 
 export interface LaneCard {
   /** Of the backend; one card for each. */
   readonly backend: string;
   readonly title: string;
+  /** On the first line: who waits, or how many places are free; null: neither. */
+  readonly beside: string | null;
   /** What a person should see to, in a sentence. */
   readonly trouble: string | null;
   readonly rows: readonly LaneRow[];
@@ -30,6 +40,7 @@ const words = strings.lanes;
 /** A turn that went elsewhere comes back with its next one: older than this it says nothing. */
 const DEFLECTED_MS = 600_000;
 const MOST_DEFLECTED = 3;
+const MOST_WAITING = 2;
 
 /** Only lanes that the config sets, that somebody holds, or that somebody waits for. */
 export function laneCards(state: LandlordState, events: readonly LandlordEvent[]): readonly LaneCard[] {
@@ -48,7 +59,8 @@ function laneCard(lane: LaneState, state: LandlordState, events: readonly Landlo
     backend: lane.backend,
     title: where === null ? words.title(lane.backend) : words.titleOn(lane.backend, where),
     trouble: troubleOf(lane, state.models, mine),
-    rows: [...slotRows(lane), ...waitingRows(lane), ...deflectedRows(lane, state.at, mine)],
+    beside: waitingText(lane, state.agents) ?? freeText(lane),
+    rows: [...slotRows(lane), ...deflectedRows(lane, state.at, mine)],
   };
 }
 
@@ -57,12 +69,17 @@ function slotRows(lane: LaneState): readonly LaneRow[] {
   const unseen = plainRow('unseen', 'busy', words.heldUnseen);
   if (lane.held === true) return held.length === 0 ? [unseen] : held;
   if (lane.held === null) return [...held, plainRow('unknown', 'off', words.unknown)];
-  const free = lane.width === 1 ? words.free : words.freeOf(lane.width - held.length, lane.width);
-  return [...held, plainRow('free', 'idle', free)];
+  return held.length > 0 ? held : [plainRow('free', 'idle', words.free)];
+}
+
+/** Of a wide lane that some hold and that has room. */
+function freeText({ held, holders, width }: LaneState): string | null {
+  const known = held === false && holders.length > 0;
+  return known ? words.freeOf(width - holders.length, width) : null;
 }
 
 function plainRow(key: string, lamp: LaneRow['lamp'], text: string): LaneRow {
-  return { key, lamp, name: null, text, facts: [], sinceMs: null, age: null };
+  return { key, lamp, name: null, text, facts: [], sinceMs: null, age: null, past: false };
 }
 
 function holderRow(holder: LaneHolderState, index: number): LaneRow {
@@ -81,6 +98,7 @@ function holderRow(holder: LaneHolderState, index: number): LaneRow {
     ],
     sinceMs,
     age: sinceMs === null ? words.ageUnknown : null,
+    past: false,
   };
 }
 
@@ -90,8 +108,15 @@ function shortCommand(command: string | null): string {
   return text.length > 60 ? `${text.slice(0, 59)}…` : text;
 }
 
-function waitingRows({ waiting }: LaneState): readonly LaneRow[] {
-  return waiting === 0 ? [] : [plainRow('waiting', 'asleep', words.waiting(waiting))];
+/** By name as far as names are known, first in the queue first; programs that flock by themselves have none. */
+function waitingText({ backend, waiting }: LaneState, agents: readonly AgentState[]): string | null {
+  if (waiting === 0) return null;
+  const names = agents
+    .filter((agent) => agent.state === 'waiting' && agent.backend === backend)
+    .sort((a, b) => (a.queuePosition ?? Infinity) - (b.queuePosition ?? Infinity))
+    .map(({ agent }) => agent)
+    .slice(0, Math.min(waiting, MOST_WAITING));
+  return names.length === 0 ? words.waiting(waiting) : words.waitingBy(names, waiting - names.length);
 }
 
 /** The last deflection of each session that has not got the lane since. */
@@ -115,6 +140,7 @@ function deflectedRows(lane: LaneState, at: string, events: readonly LandlordEve
     facts: [words.deflectedWhy, words.returns],
     sinceMs: epochMs(event.at),
     age: null,
+    past: true,
   }));
 }
 

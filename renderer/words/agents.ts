@@ -25,5 +25,7 @@ export const agentWords = {
   kvBytes: (where: string, bytes: string) => `${where}, ${bytes}`,
   switched: (time: string) => `came back in ${time}`,
   laneFor: (age: string) => `lane ${age}`,
+  putAway: 'Put away',
+  putAwayName: (agent: string) => `Put away ${agent}: its context leaves the card until its next turn`,
   since: (age: string) => age,
 } as const;

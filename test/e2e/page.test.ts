@@ -99,9 +99,8 @@ describe('page: the lanes', () => {
     const card = page.getByRole('region', { name: 'Lane · router on 127.0.0.1:8080' });
     expect(await card.getByRole('listitem').allTextContents()).toEqual([
       expect.stringMatching(
-        /^writer has the lanepipeline-9binteractivepython3 writer\.py.*\(pid 41822\)4\d s$/,
+        /^writer has the lanepipeline-9b · interactive · python3 writer\.py.*\(pid 41822\).*waits?4\d s$/,
       ),
-      '2 turns wait for it.',
       expect.stringMatching(/^nightly was sent elsewhere.*5 min$/),
     ]);
     expect(await card.locator('.notice').count()).toBe(0);
@@ -109,7 +108,7 @@ describe('page: the lanes', () => {
 
   it('a stuck one and one that is gone round are marked, each in its own card', async () => {
     const { page } = await open('lane-trouble');
-    const notices = page.locator('.lane .notice.warning');
+    const notices = page.locator('.lanes .notice.warning');
     expect(await notices.allTextContents()).toEqual([
       expect.stringContaining('has been held by pid 5120'),
       expect.stringContaining('used outside the lane by pid 7301'),

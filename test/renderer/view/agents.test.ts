@@ -64,6 +64,9 @@ describe('agent slots', () => {
     ]);
     const [here] = slots([agent({ ...engine, kv: 'device', bookedBytes: 212e6, lastSwitchMs: 0 })]);
     expect(here?.facts).toContain('context on the card, 212 MB');
+    // Only what is on the card can be put away, and only by the engine.
+    expect([away?.canPutAway, here?.canPutAway]).toEqual([false, true]);
+    expect(slots([agent({ kv: 'device' })])[0]?.canPutAway).toBe(false);
   });
 
   it('leaves out what is not known, and never writes 0 for it', () => {

@@ -7,6 +7,7 @@ import {
   hostOf,
   roomText,
   shortName,
+  shortPaths,
   timeText,
   tokensText,
 } from '../../../renderer/view/figures.ts';
@@ -72,6 +73,21 @@ describe('figures', () => {
   it('keeps a figure and its unit on one line, and touches nothing else', () => {
     expect(glueUnits('Room for a 4.1 GB model, 2 models, 30 MB.')).toBe(
       'Room for a 4.1\u00a0GB model, 2 models, 30\u00a0MB.',
+    );
+  });
+});
+
+describe('paths in a sentence', () => {
+  it('keep their end where they are long, and addresses are left alone', () => {
+    const told = (text: string): string => shortPaths(text);
+    expect(told('Settings of /home/ada/.config/vram-landlord/config.yaml are in force.')).toBe(
+      'Settings of …/vram-landlord/config.yaml are in force.',
+    );
+    expect(told('/etc/a/b.yaml and /tmp/x')).toBe('/etc/a/b.yaml and /tmp/x');
+    const address = 'http://127.0.0.1:8080/v1/models/some-very-long-name/load/again';
+    expect(told(address)).toBe(address);
+    expect(told('router/some/very/long/model/name/of/many/parts')).toBe(
+      'router/some/very/long/model/name/of/many/parts',
     );
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type LaneCard, laneCards } from '../../../renderer/view/lanes.ts';
 import type { LandlordEvent } from '../../../shared/events.ts';
-import type { LandlordState, LaneHolderState, LaneState } from '../../../shared/state.ts';
+import type { AgentState, LandlordState, LaneHolderState, LaneState } from '../../../shared/state.ts';
 import { sampleModel, sampleState } from '../../support/fake-runtime.ts';
 
 const AT = '2026-03-04T09:00:00.000Z';
@@ -56,6 +56,27 @@ function only(...given: Parameters<typeof cards>): LaneCard {
   return card;
 }
 
+function agent(name: string, queuePosition: number): AgentState {
+  return {
+    id: name,
+    agent: name,
+    source: 'gateway',
+    class: null,
+    model: null,
+    backend: 'router',
+    state: 'waiting',
+    since: null,
+    tokensPerS: null,
+    tokens: null,
+    kv: null,
+    bookedBytes: null,
+    deviceId: null,
+    lastSwitchMs: null,
+    queuePosition,
+    laneAgeMs: null,
+  };
+}
+
 const texts = (card: LaneCard): string[] =>
   card.rows.map(({ name, text }) => (name === null ? text : `${name} ${text}`));
 
@@ -76,8 +97,12 @@ describe('lanes: shown only where there is something to say', () => {
 describe('lanes: whose turn it is', () => {
   it('says who holds it, since when, for what, and how many wait', () => {
     const card = only({ held: true, holders: [HOLDER], waiting: 2 });
-    expect(card).toMatchObject({ title: 'Lane · router on 127.0.0.1:8080', trouble: null });
-    expect(texts(card)).toEqual(['writer has the lane', '2 turns wait for it.']);
+    expect(card).toMatchObject({
+      title: 'Lane · router on 127.0.0.1:8080',
+      trouble: null,
+      beside: '2 turns wait',
+    });
+    expect(texts(card)).toEqual(['writer has the lane']);
     expect(card.rows[0]).toMatchObject({
       lamp: 'busy',
       facts: ['coder-9b', 'interactive', 'python3 agent.py (pid 42)'],
@@ -85,9 +110,24 @@ describe('lanes: whose turn it is', () => {
     });
   });
 
+  it('names those who wait, as far as they have names, in the order of their queue', () => {
+    const agents = [
+      agent('nightly', 2),
+      agent('reviewer', 1),
+      agent('cron', 3),
+      { ...agent('other', 1), backend: 'ollama' },
+    ];
+    expect(only({ waiting: 1 }, [], { agents }).beside).toBe('reviewer waits');
+    expect(only({ waiting: 2 }, [], { agents }).beside).toBe('reviewer, nightly wait');
+    expect(only({ waiting: 4 }, [], { agents }).beside).toBe('reviewer, nightly, 2 more wait');
+    expect(only({}, [], { agents }).beside).toBeNull();
+  });
+
   it('says free, and how many of a wide lane are', () => {
     expect(texts(only({}))).toEqual(['Free: the next turn gets it at once.']);
-    expect(texts(only({ width: 3, holders: [HOLDER] }))).toEqual(['writer has the lane', '2 of 3 free']);
+    const wide = only({ width: 3, holders: [HOLDER] });
+    expect(texts(wide)).toEqual(['writer has the lane']);
+    expect(wide.beside).toBe('2 of 3 free');
   });
 
   it('says what it does not know, and never takes it for free (rule 12)', () => {
