@@ -1,6 +1,6 @@
 /**
  * What a person asked for and how it went, by the thing it was about (a model's id, `guards`, `sleep`,
- * `restore`, `host`, `backend <name>`).
+ * `restore`, `host`, `offer <id>`, `backend <name>`).
  *
  *   (none) ──► asking ──yes──► pending ──► (none)     done: the next snapshot shows it
  *     └───────────────────────► pending ──► refused ──► pending again (by force) or (none)
@@ -33,6 +33,9 @@ export interface Actions {
   guardBackend(name: string): void;
   sleep(asleep: boolean): void;
   restore(): void;
+  /** Asks first; `accept` then does it. */
+  offer(id: string): void;
+  accept(id: string): void;
   /** Hosts a runtime in the desktop app; null where the page runs in a browser. */
   readonly host: (() => void) | null;
   dismiss(key: string): void;
@@ -76,6 +79,8 @@ export function createActions(api: Api & { readonly host?: () => Promise<Outcome
     guardBackend: (name) => void run(`backend ${name}`, 'other', api.guards('on', name)),
     sleep: (asleep) => void run('sleep', 'other', asleep ? api.sleep() : api.wake()),
     restore: () => void run('restore', 'other', api.restore()),
+    offer: (id) => set(`offer ${id}`, { kind: 'asking' }),
+    accept: (id) => void run(`offer ${id}`, 'other', api.accept(id)),
     host: hostCall === undefined ? null : () => void run('host', 'other', hostCall()),
     dismiss: (key) => set(key, null),
   };

@@ -20,6 +20,7 @@ export interface Api {
   sleep(): Promise<Outcome>;
   wake(): Promise<Outcome>;
   restore(): Promise<Outcome>;
+  accept(offer: string): Promise<Outcome>;
   guards(mode: 'on' | 'observe' | 'pause', backend: string | null): Promise<Outcome>;
 }
 
@@ -46,6 +47,7 @@ export function createApi(fetchFn: typeof fetch): Api {
     sleep: () => post('/api/sleep', {}),
     wake: () => post('/api/wake', {}),
     restore: () => post('/api/restore', {}),
+    accept: (offer) => post('/api/accept', { offer }),
     guards: (mode, backend) =>
       post('/api/guards', { mode, backend, ...(mode === 'pause' ? { for: PAUSE_MS } : {}) }),
   };

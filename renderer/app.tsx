@@ -6,6 +6,7 @@ import { EventsCard } from './components/events-card.tsx';
 import { Header, HeaderRefusals } from './components/header.tsx';
 import { LanesCard } from './components/lanes-card.tsx';
 import { ModelsCard } from './components/models-card.tsx';
+import { OfferCard } from './components/offer-card.tsx';
 import { Refusal } from './components/refusal.tsx';
 import { useHash } from './components/use-place.ts';
 import { Welcome } from './components/welcome.tsx';
@@ -115,6 +116,9 @@ const Content = memo(function Content({ page }: { page: Page }) {
         <p className={`notice ${notice.severity}`} key={notice.text}>
           {notice.text}
         </p>
+      ))}
+      {page.offers.map((offer) => (
+        <OfferCard key={offer.id} offer={offer} />
       ))}
       {page.devices.map((card) => (
         <DeviceCard key={card.id} card={card} />

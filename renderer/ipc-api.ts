@@ -25,6 +25,7 @@ export function createIpcApi({ call }: Bridge): Api & { host(): Promise<Outcome>
     sleep: () => outcomeOf(call.sleep({ forMs: null })),
     wake: () => outcomeOf(call.wake({})),
     restore: () => outcomeOf(call.restore({})),
+    accept: (offer) => outcomeOf(call.accept({ offer })),
     guards: (mode, backend) =>
       outcomeOf(call.guards({ mode, backend, forMs: mode === 'pause' ? PAUSE_MS : null })),
     host: () => outcomeOf(call.host({})),

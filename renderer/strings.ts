@@ -98,6 +98,8 @@ export const strings = {
 
   kinds: { agent: 'agent', reserved: 'booked job', foreign: 'not a model' },
 
+  offers: { leave: 'Leave it' },
+
   models: {
     title: 'Models',
     status: {

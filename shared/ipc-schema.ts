@@ -69,6 +69,8 @@ const TABLE = {
   sleep: call({ forMs: duration }, gives<Done>()),
   wake: call<NoArgs, Done>({}, null),
   drain: call<NoArgs, Done>({}, null),
+  /** What the state offers; a person has confirmed it. */
+  accept: call({ offer: text(512) }, gives<Done>()),
   /** `freeBytes` null: everything that may leave. */
   makeRoom: call(
     { freeBytes: orNull(whole(1, Number.MAX_SAFE_INTEGER)), deviceId: orNull(text(256)) },

@@ -217,6 +217,18 @@ export interface AgentState {
   readonly laneAgeMs: number | null;
 }
 
+/** Something that only a person's click does: end a process, start a service anew. */
+export interface OfferState {
+  /** Stays the same while it stands. */
+  readonly id: string;
+  /** What is the matter, in a sentence or two. */
+  readonly text: string;
+  /** On the button. */
+  readonly label: string;
+  /** Asked before it is done. */
+  readonly question: string;
+}
+
 export interface LandlordState {
   readonly schema: typeof STATE_SCHEMA;
   /** Counts up by at least one with each change; an older one is to be dropped. */
@@ -235,5 +247,7 @@ export interface LandlordState {
   readonly notices: readonly { readonly severity: 'info' | 'warning' | 'error'; readonly text: string }[];
   /** Models that were evicted or made room and that `restore` would load again. */
   readonly restorable: readonly string[];
+  /** Left out: none. */
+  readonly offers?: readonly OfferState[];
   readonly version: string;
 }

@@ -17,6 +17,7 @@ export type TrayCommand =
   | { readonly type: 'load' | 'unload'; readonly model: string; readonly force: boolean }
   | { readonly type: 'pin' | 'unpin'; readonly model: string }
   | { readonly type: 'wake' | 'drain' | 'restore' }
+  | { readonly type: 'accept'; readonly offer: string }
   | { readonly type: 'makeRoom'; readonly freeBytes: number | null; readonly deviceId: string | null }
   | {
       readonly type: 'guards';

@@ -148,6 +148,7 @@ function runtimeEntries(input: TrayInput, state: LandlordState): readonly MenuEn
     sleepMenu(state, input.nowMs),
     makeRoomMenu(state),
     ...bringBackEntry(state),
+    ...offerEntries(state),
     ...lastEvictionEntry(input.lastEviction, state, input.nowMs),
   ];
 }
@@ -156,6 +157,17 @@ function bringBackEntry(state: LandlordState): readonly MenuEntry[] {
   if (state.restorable.length === 0) return [];
   const label = `Bring back what left: ${state.restorable.map(shortModel).join(', ')}`;
   return [item('restore', label, { type: 'command', command: { type: 'restore' }, ask: null })];
+}
+
+/** What only a person does, each with its question. */
+function offerEntries({ offers = [] }: LandlordState): readonly MenuEntry[] {
+  return offers.map(({ id, label, question, text }) =>
+    item(`offer ${id}`, `${label} …`, {
+      type: 'command',
+      command: { type: 'accept', offer: id },
+      ask: { question, detail: text, confirm: label },
+    }),
+  );
 }
 
 /** One set of amounts; where there are several cards, one a card. */

@@ -1,58 +1,7 @@
-import type { ParseArgsOptionsConfig } from 'node:util';
-import type { Invocation } from './arguments.ts';
-import type { Terminal } from './terminal.ts';
+import { ACTIONS } from './action-commands.ts';
+import { type CommandInfo, JSON_OPTION, WHERE, WHERE_HELP } from './command-info.ts';
 
-/** Runs a command; the value is its exit code. */
-export type Run = (invocation: Invocation, terminal: Terminal) => Promise<number>;
-
-export interface CommandInfo {
-  readonly name: string;
-  /** After `landlord `. */
-  readonly usage: string;
-  /** One line for the list of commands. */
-  readonly summary: string;
-  /** What `--help` adds to the usage. */
-  readonly help: readonly string[];
-  readonly options: ParseArgsOptionsConfig;
-  /** How many arguments beside the options; `command`: a whole command line after `--`. */
-  readonly argumentCount: number | 'optional' | 'command';
-  /** Only what a command needs is loaded, so that `status` starts fast. */
-  readonly load: () => Promise<Run>;
-  /** It ends in order on a signal by itself. */
-  readonly handlesSignals?: true;
-}
-
-const WHERE: ParseArgsOptionsConfig = { 'state-dir': { type: 'string' }, port: { type: 'string' } };
-const JSON_OPTION: ParseArgsOptionsConfig = { json: { type: 'boolean' } };
-const WHERE_HELP = '--state-dir D, --port N   which runtime, where there are several';
-const MODEL_HELP = 'MODEL is backend/model, or the model’s name alone where only one backend has it.';
-
-const loadAction = async (): Promise<Run> => (await import('./run-action.ts')).runAction;
-
-function action(
-  name: string,
-  rest: string,
-  summary: string,
-  extra: { help?: readonly string[]; options?: ParseArgsOptionsConfig; argumentCount?: number } = {},
-): CommandInfo {
-  return {
-    name,
-    usage: rest === '' ? name : `${name} ${rest}`,
-    summary,
-    help: [...(extra.help ?? []), WHERE_HELP],
-    options: { ...WHERE, ...extra.options },
-    argumentCount: extra.argumentCount ?? 0,
-    load: loadAction,
-  };
-}
-
-const ofModel = (
-  name: string,
-  rest: string,
-  summary: string,
-  options?: ParseArgsOptionsConfig,
-): CommandInfo =>
-  action(name, rest, summary, { help: [MODEL_HELP], options: options ?? {}, argumentCount: 1 });
+export type { CommandInfo, Run } from './command-info.ts';
 
 export const COMMANDS: readonly CommandInfo[] = [
   {
@@ -102,36 +51,7 @@ export const COMMANDS: readonly CommandInfo[] = [
     argumentCount: 0,
     load: async () => (await import('./run-events.ts')).runEvents,
   },
-  ofModel('load', 'MODEL [--force]', 'load a model, making room for it by the rules', {
-    force: { type: 'boolean' },
-  }),
-  ofModel('unload', 'MODEL [--force]', 'unload a model; a busy one only with --force', {
-    force: { type: 'boolean' },
-  }),
-  ofModel('pin', 'MODEL', 'never evict this model'),
-  ofModel('unpin', 'MODEL', 'let the guards evict it again'),
-  action('sleep', '[--for 2h]', 'no big models for a while', {
-    help: ['--for T   until then, such as 90min or 2h; without it, until `landlord wake`'],
-    options: { for: { type: 'string' } },
-  }),
-  action('wake', '', 'let big models load again'),
-  action('drain', '', 'unload everything, pinned models too'),
-  action('make-room', 'SIZE [--device D]', 'free this much memory for something else', {
-    help: ['SIZE is an amount such as 8GB or 512MiB.', '--device D   on this device, by its id in `status`'],
-    options: { device: { type: 'string' } },
-    argumentCount: 1,
-  }),
-  action('restore', '', 'load again what was evicted or made room'),
-  action('guards', 'on|observe|pause [--for 15min] [--backend B]', 'whether the guards act', {
-    help: [
-      'on        they act',
-      'observe   they only say what they would do',
-      'pause     they do neither; --for T ends it by itself',
-      '--backend B   for this backend alone',
-    ],
-    options: { for: { type: 'string' }, backend: { type: 'string' } },
-    argumentCount: 1,
-  }),
+  ...ACTIONS,
   {
     name: 'turn',
     usage:

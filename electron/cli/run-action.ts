@@ -68,6 +68,13 @@ export function actionRequest(invocation: Invocation): Result<ActionRequest> {
       }
       return plainRequest({ mode: argument, for: forMs.value, backend: invocation.text('backend') });
     }
+    case 'drain':
+      return plainRequest({
+        ...(invocation.flag('kill') ? { kill: true } : {}),
+        ...(invocation.flag('restart-unit') ? { restartUnit: true } : {}),
+      });
+    case 'accept':
+      return plainRequest({ offer: argument });
     default:
       return plainRequest();
   }

@@ -20,6 +20,9 @@ export function statusText(
   const sections = [
     [paint(look, 'bold', `VRAM Landlord ${plain(state.version)}`) + plain(headline(state, nowMs))],
     state.notices.map((notice) => paint(look, noticeTone(notice.severity), plain(notice.text))),
+    (state.offers ?? []).map((offer) =>
+      paint(look, 'warning', plain(`${offer.text} \`landlord accept "${offer.id}"\`: ${offer.label}.`)),
+    ),
     ...state.devices.map((device) => deviceLines(device, state.tenants, look)),
     state.devices.length === 0 ? ['No device has been read yet.'] : [],
     section('Models', modelLines(state.models, nowMs, look), look),

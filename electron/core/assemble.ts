@@ -2,14 +2,15 @@ import { homedir, uptime } from 'node:os';
 import { fail, type Result } from '../../shared/errors.ts';
 import type { LandlordEvent } from '../../shared/events.ts';
 import type { BackendSetting, Settings } from '../../shared/settings.ts';
+import { systemdUnits } from './actuators/units.ts';
 import { backendDiscovery, USUAL_PORTS, withFound } from './backends/discovery/discovery.ts';
 import { serverPorts } from './backends/discovery/listening-servers.ts';
 import { makeBackend } from './backends/make-backend.ts';
+import type { Box } from './box.ts';
 import type { Clock } from './clock.ts';
 import { ControlLoop } from './control-loop.ts';
 import { ChildSampler } from './devices/sampler.ts';
 import type { EngineDesk } from './engine/desk/desk.ts';
-import type { AgentDesk } from './engine/desk/desk-api.ts';
 import { EmbeddedEngine } from './engine/embedded-engine.ts';
 import { looksForServers, watchedBackends } from './engine/own-models.ts';
 import { RequestLog } from './events/request-log.ts';
@@ -18,7 +19,6 @@ import { Syslog } from './events/syslog.ts';
 import { createGate } from './gate/gate.ts';
 import { createLaneWatch } from './gate/lane-watch.ts';
 import { mountGateway } from './gateway/mount.ts';
-import type { GatewayMount } from './http/routes.ts';
 import { footprintsInChild } from './ledger/footprint/footprint-source.ts';
 import { referencesInChild } from './ledger/footprint/reference-source.ts';
 import { Ledger } from './ledger/ledger.ts';
@@ -40,11 +40,13 @@ import { LearnedFloors, learnsFloor } from './loop/learned-floors.ts';
 import type { CommandContext } from './loop/load-command.ts';
 import { LoadWatch } from './loop/load-watch.ts';
 import { noticesOf } from './loop/notices.ts';
+import { Offers } from './loop/offers.ts';
 import { OrphanWatch } from './loop/orphan-watch.ts';
 import { type AgentsOf, Publisher } from './loop/publisher.ts';
 import { ReportDesk } from './loop/reports.ts';
 import { Reservations } from './loop/reservations.ts';
 import { reserve } from './loop/reserve-command.ts';
+import { servicesOf } from './loop/services.ts';
 import { TenantBook } from './loop/tenants.ts';
 import { usedModels } from './loop/used-models.ts';
 import { readWishes, WishKeeper } from './loop/wishes.ts';
@@ -66,19 +68,6 @@ import type { LandlordPaths } from './state-dir/paths.ts';
 import { version } from './version.ts';
 
 const NO_SYSTEM_LOG: SystemLog = { write: () => {}, flush: async () => {} };
-
-/** Everything that runs while the runtime does, but for its address and its files' lock. */
-export interface Box {
-  readonly api: HostApi;
-  readonly loop: ControlLoop;
-  readonly journal: Journal;
-  readonly gateway: GatewayMount;
-  /** Agents of the embedded engine, for the ledger socket. */
-  readonly desk: AgentDesk;
-  /** It listens there from now on. */
-  listens(url: string): void;
-  stop(): Promise<void>;
-}
 
 /** Reads settings and state, and starts watching. Nothing is listening yet. */
 export async function assemble(
@@ -189,6 +178,7 @@ export async function assemble(
     },
     onWishes: (wishes) => wishKeeper.write(wishes),
   });
+  const offers = new Offers(() => loop.wake());
   const context: CommandContext = {
     loop,
     fleet,
@@ -197,6 +187,8 @@ export async function assemble(
     loads,
     clock,
     inFlight: new Map(),
+    offers,
+    services: servicesOf(fleet, () => sampler, options.units ?? systemdUnits()),
     agentsHold: () => desk?.holding() ?? [],
     putAgentAway: async (name, force) => (desk === null ? null : await putAgentAway(desk, name, force)),
   };
@@ -234,6 +226,7 @@ export async function assemble(
     version: version(),
     agents,
     parked: (modelId) => parking.parked(modelId),
+    offers: () => offers.list(),
     notices: () => noticesOf(settingsFile, store, fleet, loop, systemLogNote, options.configPath),
   });
   for (const event of await intents.takeOpen()) journal.tell(event);

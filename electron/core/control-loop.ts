@@ -260,7 +260,7 @@ export class ControlLoop {
       settings: this.#settings,
       resumedAtMs: this.#wakeWatch.resumedAtMs,
       wantedFree: this.orders.wantedFree,
-      drain: this.orders.draining ? { sparePinned: false } : null,
+      drain: this.orders.draining ? { sparePinned: false, mayKill: this.orders.mayKill } : null,
     });
     const result = decide(this.#world, this.#memory);
     this.#memory = result.memory;

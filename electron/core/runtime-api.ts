@@ -12,7 +12,10 @@ export type Command =
   /** `forMs` null: until woken. */
   | { readonly type: 'sleep'; readonly forMs: number | null }
   | { readonly type: 'wake' }
-  | { readonly type: 'drain' }
+  /** `kill`: what does not leave is ended; `restartUnit`: then its service is started anew. */
+  | { readonly type: 'drain'; readonly kill?: true; readonly restartUnit?: true }
+  /** What the state offers under this id. */
+  | { readonly type: 'accept'; readonly offer: string }
   /** `freeBytes` null: everything that may leave. */
   | { readonly type: 'makeRoom'; readonly freeBytes: number | null; readonly deviceId: string | null }
   | { readonly type: 'restore' }

@@ -1,6 +1,7 @@
 import { homedir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { ok, type Result } from '../../shared/errors.ts';
+import type { Units } from './actuators/units.ts';
 import { assemble } from './assemble.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { EngineHostOptions } from './engine/child-host.ts';
@@ -26,6 +27,8 @@ export interface RuntimeOptions {
   readonly clock?: Clock;
   /** Where backends are looked for when the config names none; empty: nowhere. */
   readonly discoverPorts?: readonly number[];
+  /** How services are started anew; default systemd. */
+  readonly units?: Units;
   /** The built page. */
   readonly pageDir?: string | null;
   readonly env?: Readonly<Record<string, string | undefined>>;

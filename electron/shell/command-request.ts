@@ -17,8 +17,17 @@ export function commandRequest(command: Command): CommandRequest {
       return { path: modelPath(command.model, command.type), body: {} };
     case 'sleep':
       return { path: '/api/sleep', body: duration(command.forMs) };
-    case 'wake':
     case 'drain':
+      return {
+        path: '/api/drain',
+        body: {
+          ...(command.kill === undefined ? {} : { kill: command.kill }),
+          ...(command.restartUnit === undefined ? {} : { restartUnit: command.restartUnit }),
+        },
+      };
+    case 'accept':
+      return { path: '/api/accept', body: { offer: command.offer } };
+    case 'wake':
     case 'restore':
       return { path: `/api/${command.type}`, body: {} };
     case 'makeRoom':

@@ -93,6 +93,7 @@ function handlers(source: RuntimeSource, feed: { watch(): void; unwatch(): void 
     sleep: (args) => command({ type: 'sleep', ...args }),
     wake: () => command({ type: 'wake' }),
     drain: () => command({ type: 'drain' }),
+    accept: (args) => command({ type: 'accept', ...args }),
     makeRoom: (args) => command({ type: 'makeRoom', ...args }),
     restore: () => command({ type: 'restore' }),
     guards: async (args) =>

@@ -28,7 +28,7 @@ export interface ActionOptions {
 
 const TITLE = 'VRAM Landlord';
 /** Their outcome is worth a word: they take a while, and nothing else shows it at once. */
-const SLOW: ReadonlySet<Command['type']> = new Set(['load', 'makeRoom', 'drain', 'restore']);
+const SLOW: ReadonlySet<Command['type']> = new Set(['load', 'makeRoom', 'drain', 'restore', 'accept']);
 
 export async function carryOut(action: TrayAction, options: ActionOptions): Promise<void> {
   switch (action.type) {

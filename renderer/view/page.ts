@@ -12,6 +12,8 @@ export interface Page {
   readonly guardsPausedUntil: string | null;
   readonly asleep: LandlordState['asleep'];
   readonly notices: LandlordState['notices'];
+  /** What waits for a person's word. */
+  readonly offers: NonNullable<LandlordState['offers']>;
   readonly devices: readonly DeviceCard[];
   /** Empty where nobody uses models by name. */
   readonly agents: readonly AgentSlot[];
@@ -22,12 +24,15 @@ export interface Page {
   readonly version: string;
 }
 
+const NONE: Page['offers'] = [];
+
 export function pageOf(state: LandlordState, events: readonly LandlordEvent[]): Page {
   return {
     guards: state.policy.guards,
     guardsPausedUntil: state.policy.guardsPausedUntil,
     asleep: state.asleep,
     notices: state.notices,
+    offers: state.offers ?? NONE,
     devices: state.devices.map((device) => deviceCard(device, state)),
     agents: agentSlots(state),
     models: modelsCard(state),

@@ -166,6 +166,8 @@ describe('commands', () => {
     [['sleep'], { type: 'sleep', forMs: null }],
     [['wake'], { type: 'wake' }],
     [['drain'], { type: 'drain' }],
+    [['drain', '--kill', '--restart-unit'], { type: 'drain', kill: true, restartUnit: true }],
+    [['accept', 'drain-kill'], { type: 'accept', offer: 'drain-kill' }],
     [['restore'], { type: 'restore' }],
     [['make-room', '8GB'], { type: 'makeRoom', freeBytes: 8_000_000_000, deviceId: null }],
     [['guards', 'on'], { type: 'guards', mode: 'on', forMs: null, backend: null }],

@@ -29,6 +29,7 @@ function recording(answer: (call: string) => Outcome | Promise<Outcome> = () => 
       sleep: () => record('sleep'),
       wake: () => record('wake'),
       restore: () => record('restore'),
+      accept: (offer) => record('accept', offer),
       guards: (mode, backend) => record('guards', mode, backend),
     },
   };
@@ -70,6 +71,18 @@ describe('actions', () => {
       numbers: { freeBytes: 1 },
       force,
     });
+  });
+
+  it('an offer is asked once more before it is taken up', async () => {
+    const { api, calls } = recording(() => done);
+    const actions = createActions(api);
+    actions.offer('drain-kill');
+    expect(actions.store.getState()['offer drain-kill']).toEqual({ kind: 'asking' });
+    expect(calls).toEqual([]);
+    actions.accept('drain-kill');
+    await settled();
+    expect(calls).toEqual(['accept drain-kill']);
+    expect(actions.store.getState()).toEqual({});
   });
 
   it('takes no cancelled load for a failure, and shows no answer that was overtaken', async () => {

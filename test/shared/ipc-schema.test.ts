@@ -20,6 +20,7 @@ const GOOD: { readonly [Name in CallName]: ArgsOf<Name> } = {
   sleep: { forMs: 7_200_000 },
   wake: {},
   drain: {},
+  accept: { offer: 'drain-kill' },
   makeRoom: { freeBytes: 8_000_000_000, deviceId: null },
   restore: {},
   guards: { mode: 'pause', forMs: 900_000, backend: null },

@@ -212,6 +212,17 @@ describe('tray menu: room, sleep and guards', () => {
     expect(everything).toMatchObject({ command: { type: 'drain' }, ask: { confirm: 'Unload all' } });
   });
 
+  it('offers what only a person does, each after its question', () => {
+    const offers = [{ id: 'drain-kill', text: 'It hangs.', label: 'End it', question: 'End it now?' }];
+    const waiting = input({}, { offers });
+    expect(labelOf(waiting, 'offer drain-kill')).toBe('End it …');
+    expect(actionOf(waiting, 'offer drain-kill')).toEqual({
+      type: 'command',
+      command: { type: 'accept', offer: 'drain-kill' },
+      ask: { question: 'End it now?', detail: 'It hangs.', confirm: 'End it' },
+    });
+  });
+
   it('makes no more room than there is, and says on which card', () => {
     const [card] = sampleState().devices;
     if (card === undefined) throw new Error('the sample has a device');

@@ -46,6 +46,8 @@ describe('attached runtime', () => {
       { type: 'sleep', forMs: 7_200_000 },
       { type: 'wake' },
       { type: 'drain' },
+      { type: 'drain', kill: true, restartUnit: true },
+      { type: 'accept', offer: 'drain-kill' },
       { type: 'makeRoom', freeBytes: 8_000_000_000, deviceId: 'pci:0000:03:00.0' },
       { type: 'makeRoom', freeBytes: null, deviceId: null },
       { type: 'restore' },

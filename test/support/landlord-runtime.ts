@@ -46,6 +46,7 @@ export interface BenchOptions {
   /** Programs of the desktop that are there from the start. */
   readonly desktop?: readonly SimulatedProgram[];
   readonly pace?: RuntimeOptions['gatewayPace'];
+  readonly units?: RuntimeOptions['units'];
   /** One that jumps, or stands still. */
   readonly clock?: Clock;
   /** How often the card looks for the models' processes; default 50 ms. */
@@ -105,6 +106,7 @@ export async function startLandlordBench(options: BenchOptions): Promise<Landlor
       discoverPorts: [],
       systemLog: false,
       ...(options.pace === undefined ? {} : { gatewayPace: options.pace }),
+      ...(options.units === undefined ? {} : { units: options.units }),
       ...(options.clock === undefined ? {} : { clock: options.clock }),
     });
     if (!started.ok) throw new Error(started.error.message);

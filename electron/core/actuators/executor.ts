@@ -124,6 +124,12 @@ export class Executor {
     return true;
   }
 
+  /** Nothing more is done about this one; what was asked of its backend stays asked. */
+  forget(modelId: string): void {
+    this.#operations.get(modelId)?.armed?.[Symbol.dispose]();
+    this.#operations.delete(modelId);
+  }
+
   /** Looks at every operation again: gone, settled, stuck. */
   advance(): void {
     const nowMs = this.#clock.monotonicMs();
@@ -144,12 +150,16 @@ export class Executor {
   async #confirm(operation: Operation): Promise<void> {
     const answer = await this.#effects.confirmIdle(operation.modelId);
     if (!this.#current(operation)) return;
-    if (answer.busy !== false) {
+    // A person's order to empty the device is for servers that answer nothing, too.
+    const goesOn = operation.cause === 'drain' && answer.busy === null;
+    if (answer.busy !== false && !goesOn) {
       const detail = answer.busy === null ? `can't tell whether it is idle: ${answer.why}` : answer.detail;
       return this.#end(operation, { type: 'busy', operation, detail });
     }
     // While it is saved it may be used again, so that it is asked once more.
-    if ((await this.#effects.park?.(operation.modelId, PARK_LIMIT_MS[operation.cause])) === true) {
+    const isParked =
+      !goesOn && (await this.#effects.park?.(operation.modelId, PARK_LIMIT_MS[operation.cause])) === true;
+    if (isParked) {
       if (!this.#current(operation)) return;
       const still = await this.#effects.confirmIdle(operation.modelId);
       if (!this.#current(operation)) return;

@@ -112,6 +112,8 @@ export interface Backend {
   refresh(): Promise<void>;
   /** Starts its server where that is ours and waits for its first use. */
   wake?(): void;
+  /** Ends its server and starts it anew, where that is ours. */
+  restart?(): Promise<void>;
   /** Conversations it can save and bring back; left out: none. */
   readonly slots?: SlotKeeper;
 }

@@ -31,6 +31,8 @@ export interface GuardModel {
   readonly unloadRequestedAtMs: number | null;
   /** A signal could be sent: its process is proven and ours to signal. null: not looked yet. */
   readonly signalable: boolean | null;
+  /** How long its server waits before it force-stops it; left out or null: not known. */
+  readonly stopTimeoutMs?: number | null;
   /** Class of the turn it serves or was asked for by, where known. */
   readonly turnClass: 'interactive' | 'batch' | null;
   /** `observe`: decisions for it become `would_evict`. */
@@ -79,7 +81,11 @@ export interface GuardWorld {
   /** Wanted free bytes on a device by a standing `make-room`; empty: none. */
   readonly wantedFree: readonly { readonly deviceId: string; readonly freeBytes: number }[];
   /** Everything is to leave (drain), save what is pinned when `sparePinned`. */
-  readonly drain: null | { readonly sparePinned: boolean };
+  readonly drain: null | {
+    readonly sparePinned: boolean;
+    /** A person has said that what does not leave may be ended; left out: yes. */
+    readonly mayKill?: boolean;
+  };
 }
 
 export type EvictionCause =

@@ -86,6 +86,27 @@ export function modelCommand(action: ModelAction, model: string, body: unknown):
   return ok({ type: action, model, force: parsed.value.force ?? false });
 }
 
+/** Both steps have to be said: they end processes. */
+export function drainCommand(body: unknown): Result<Command> {
+  const parsed = read({ kill: flag, restartUnit: flag }, body);
+  if (!parsed.ok) return parsed;
+  const { kill, restartUnit } = parsed.value;
+  return ok({
+    type: 'drain',
+    ...(kill === true ? { kill } : {}),
+    ...(restartUnit === true ? { restartUnit } : {}),
+  });
+}
+
+export function acceptCommand(body: unknown): Result<Command> {
+  const parsed = read({ offer: text }, body);
+  if (!parsed.ok) return parsed;
+  const { offer } = parsed.value;
+  return offer === null
+    ? fail('bad_input', `\`offer\` must be ${text.what}.`)
+    : ok({ type: 'accept', offer });
+}
+
 export function plainCommand(type: 'wake' | 'drain' | 'restore', body: unknown): Result<Command> {
   const parsed = read({}, body);
   return parsed.ok ? ok({ type }) : parsed;

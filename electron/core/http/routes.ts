@@ -4,6 +4,8 @@ import { fail, type Result } from '../../../shared/errors.ts';
 import type { EventKind } from '../../../shared/events.ts';
 import type { Command, HostApi } from '../runtime-api.ts';
 import {
+  acceptCommand,
+  drainCommand,
   guardsCommand,
   makeRoomCommand,
   modelCommand,
@@ -89,7 +91,8 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
   }
   command('/api/sleep', (request) => sleepCommand(request.body));
   command('/api/wake', (request) => plainCommand('wake', request.body));
-  command('/api/drain', (request) => plainCommand('drain', request.body));
+  command('/api/drain', (request) => drainCommand(request.body));
+  command('/api/accept', (request) => acceptCommand(request.body));
   command('/api/make-room', (request) => makeRoomCommand(request.body));
   command('/api/restore', (request) => plainCommand('restore', request.body));
   command('/api/guards', (request) => guardsCommand(request.body));

@@ -2,6 +2,7 @@ import { assertNever, fail, ok, type Result } from '../../../shared/errors.ts';
 import { formatBytes, formatDuration } from '../../../shared/format.ts';
 import type { Command, CommandDone } from '../runtime-api.ts';
 import { chooseDevice } from './choose-device.ts';
+import { drain } from './drain-command.ts';
 import { findModel } from './find-model.ts';
 import { startForUse } from './first-use.ts';
 import { type CommandContext, loadModel } from './load-command.ts';
@@ -10,7 +11,6 @@ import { outcomeOf } from './room.ts';
 
 const FIRST_LOOK_MS = 4_000;
 const UNLOAD_LIMIT_MS = 60_000;
-const DRAIN_LIMIT_MS = 120_000;
 const ROOM_LIMIT_MS = 60_000;
 /** With nothing on its way out for this long, waiting for more room is over. */
 const ROOM_QUIET_MS = 3_000;
@@ -39,7 +39,11 @@ export async function runCommand(
     case 'wake':
       return wake(context);
     case 'drain':
-      return drain(context, signal);
+      return drain(context, command, signal);
+    case 'accept':
+      return context.offers === undefined
+        ? fail('not_supported', 'Nothing is offered here.')
+        : context.offers.accept(command.offer, signal);
     case 'makeRoom':
       return makeRoom(context, command.freeBytes, command.deviceId, signal);
     case 'restore':
@@ -168,36 +172,6 @@ async function wake({ loop, journal, clock }: CommandContext): Promise<Result<Co
   const message = 'Big models may load again.';
   journal.tell({ kind: 'woke', reason: message, numbers: { asleepMs: clock.epochMs() - asleep.sinceMs } });
   return ok({ message });
-}
-
-async function drain(
-  { loop, journal, clock, agentsHold }: CommandContext,
-  signal: AbortSignal,
-): Promise<Result<CommandDone>> {
-  const present = (): readonly string[] => [
-    ...loop.models
-      .views()
-      .filter((view) => holdsMemory(view.observed.status) || view.operation !== null)
-      .map((view) => view.id),
-    ...(agentsHold?.() ?? []),
-  ];
-  const before = present();
-  const startedAtMs = clock.monotonicMs();
-  using order = loop.orders.drain();
-  const empty = await loop.until(() => present().length === 0, DRAIN_LIMIT_MS, signal);
-  order[Symbol.dispose]();
-  const left = present();
-  const gone = before.filter((id) => !left.includes(id));
-  const numbers = {
-    models: gone.length,
-    stillThere: left.length,
-    tookMs: Math.round(clock.monotonicMs() - startedAtMs),
-  };
-  const message = empty
-    ? `Drained: ${gone.length === 0 ? 'no model was loaded' : `${gone.join(', ')} left`}.`
-    : `Not all left: ${left.join(', ')} ${left.length === 1 ? 'is' : 'are'} still there, most likely behind a request. \`landlord unload --force\` cuts it.`;
-  journal.tell({ kind: 'drained', reason: message, numbers });
-  return empty ? ok({ message, numbers, models: gone }) : fail('model_busy', message, numbers);
 }
 
 async function makeRoom(

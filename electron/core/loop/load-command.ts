@@ -10,7 +10,9 @@ import type { Fleet } from './fleet.ts';
 import type { Journal } from './journal.ts';
 import type { LoadWatch } from './load-watch.ts';
 import { holdsMemory, type ModelView } from './model-view.ts';
+import type { Offers } from './offers.ts';
 import { makeRoomFor, type RoomWish, whoStays } from './room.ts';
+import type { Services } from './services.ts';
 
 export interface CommandContext {
   readonly loop: ControlLoop;
@@ -21,6 +23,10 @@ export interface CommandContext {
   readonly clock: Clock;
   /** Loads of ours that have not ended: whoever asks for one of them joins it. */
   readonly inFlight: Map<string, Promise<Result<CommandDone>>>;
+  /** What only a person does; left out: nothing is offered. */
+  readonly offers?: Offers;
+  /** Left out: no server can be started anew. */
+  readonly services?: Services;
   /** Models that agents of the engine hold memory with; left out: none. */
   readonly agentsHold?: () => readonly string[];
   /** Puts an agent of the engine away; null: there is none of this name. Left out: there are no agents. */

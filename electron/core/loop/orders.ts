@@ -1,6 +1,6 @@
 import type { GuardWorld } from '../guards/world.ts';
 
-type Order = 'drain' | GuardWorld['wantedFree'][number];
+type Order = 'drain' | 'drain and kill' | GuardWorld['wantedFree'][number];
 
 /** What people have ordered and still wait for. Each order stands until whoever gave it disposes of it. */
 export class Orders {
@@ -16,17 +16,21 @@ export class Orders {
     return this.#stand({ deviceId, freeBytes });
   }
 
-  /** Everything is to leave, pinned or not. */
-  drain(): Disposable {
-    return this.#stand('drain');
+  /** Everything is to leave, pinned or not; `mayKill`: what does not may be ended. */
+  drain(mayKill = false): Disposable {
+    return this.#stand(mayKill ? 'drain and kill' : 'drain');
   }
 
   get draining(): boolean {
-    return [...this.#standing].some(({ order }) => order === 'drain');
+    return [...this.#standing].some(({ order }) => typeof order === 'string');
+  }
+
+  get mayKill(): boolean {
+    return [...this.#standing].some(({ order }) => order === 'drain and kill');
   }
 
   get wantedFree(): GuardWorld['wantedFree'] {
-    return [...this.#standing].flatMap(({ order }) => (order === 'drain' ? [] : [order]));
+    return [...this.#standing].flatMap(({ order }) => (typeof order === 'string' ? [] : [order]));
   }
 
   #stand(order: Order): Disposable {

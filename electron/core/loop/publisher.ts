@@ -1,4 +1,10 @@
-import type { AgentState, LandlordState, ModelState, ParkedState } from '../../../shared/state.ts';
+import type {
+  AgentState,
+  LandlordState,
+  ModelState,
+  OfferState,
+  ParkedState,
+} from '../../../shared/state.ts';
 import type { Clock } from '../clock.ts';
 import type { ControlLoop } from '../control-loop.ts';
 import { leavesAt } from '../guards/leaves-at.ts';
@@ -30,6 +36,8 @@ export interface PublisherOptions {
   readonly version: string;
   /** Conversations that wait for a model; null: none. Left out: none of any. */
   readonly parked?: (modelId: string) => ParkedState | null;
+  /** Left out: none. */
+  readonly offers?: () => readonly OfferState[];
   /** Engine's first, by name. */
   readonly agents: AgentsOf;
   /** What a person should know first, beyond what the loop sees. */
@@ -88,7 +96,8 @@ export class Publisher {
       const parked = this.#options.parked?.(view.id) ?? null;
       return parked === null ? state : { ...state, parked };
     });
-    return landlordState({
+    const offers = this.#options.offers?.() ?? [];
+    const state = landlordState({
       revision: this.#revision,
       at: new Date(epochMs).toISOString(),
       version,
@@ -114,5 +123,6 @@ export class Publisher {
       notices: this.#options.notices(),
       restorable: wishes.restorable,
     });
+    return offers.length === 0 ? state : { ...state, offers };
   }
 }

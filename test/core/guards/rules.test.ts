@@ -332,6 +332,11 @@ describe('ttl, sleep, make-room, drain', () => {
       told(world(device({ fresh: false }), [{ ...stuck, ...more }], { drain: { sparePinned: false } }));
     expect(drained({})).toEqual(['kill a drain']);
     expect(drained({ busy: true })).toEqual([]);
+    // Without a person's word nothing is ended, however long it takes.
+    const asking = { drain: { sparePinned: false, mayKill: false } };
+    expect(told(world(device({ fresh: false }), [stuck], asking))).toEqual([]);
+    // A server that waits less by its own preset is waited for less.
+    expect(drained({ unloadRequestedAtMs: NOW - 4_000, stopTimeoutMs: 2_000 })).toEqual(['kill a drain']);
     expect(drained({ signalable: null })).toEqual([]);
     expect(drained({ unloadRequestedAtMs: NOW - 10_999 })).toEqual([]);
   });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  drainCommand,
   guardsCommand,
   makeRoomCommand,
   modelCommand,
@@ -23,7 +24,7 @@ describe('the body of a request', () => {
       ok: true,
       value: { type: 'makeRoom', freeBytes: null, deviceId: null },
     });
-    expect(plainCommand('drain', undefined)).toEqual({ ok: true, value: { type: 'drain' } });
+    expect(drainCommand(undefined)).toEqual({ ok: true, value: { type: 'drain' } });
   });
 
   it('means what its fields say', () => {
@@ -54,7 +55,7 @@ describe('the body of a request', () => {
   it.each([
     [modelCommand('load', 'r/m', { force: 'yes' }), '`force` must be true or false.'],
     [modelCommand('load', 'r/m', []), 'The body must be a JSON object, such as {}.'],
-    [plainCommand('drain', 'now'), 'The body must be a JSON object, such as {}.'],
+    [drainCommand('now'), 'The body must be a JSON object, such as {}.'],
     [
       sleepCommand({ for: true }),
       '`for` must be a text with its unit, such as "15min", or a number of milliseconds.',

@@ -219,6 +219,8 @@ describe('commands', () => {
     ['/api/sleep', undefined, { type: 'sleep', forMs: null }],
     ['/api/wake', undefined, { type: 'wake' }],
     ['/api/drain', {}, { type: 'drain' }],
+    ['/api/drain', { kill: true, restartUnit: false }, { type: 'drain', kill: true }],
+    ['/api/accept', { offer: 'drain-kill' }, { type: 'accept', offer: 'drain-kill' }],
     ['/api/restore', {}, { type: 'restore' }],
     ['/api/make-room', { bytes: 8e9 }, { type: 'makeRoom', freeBytes: 8e9, deviceId: null }],
     ['/api/make-room', { bytes: '8GB', device: 'x' }, { type: 'makeRoom', freeBytes: 8e9, deviceId: 'x' }],

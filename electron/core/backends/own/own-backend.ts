@@ -42,5 +42,6 @@ export function ownBackend(
     },
     snapshot,
     wake: () => supervisor.start(),
+    restart: () => supervisor.restart(),
   };
 }

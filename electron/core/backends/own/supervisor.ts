@@ -29,6 +29,8 @@ export interface OwnProcess {
 export interface Supervisor {
   /** Starts it if it does not run and is not waiting to. */
   start(): void;
+  /** Ends it, by force where it does not end by itself, and starts it at once. */
+  restart(): Promise<void>;
   stop(): Promise<void>;
   look(): OwnProcess;
 }
@@ -146,6 +148,16 @@ export function supervisor(options: SupervisorOptions): Supervisor {
   return {
     start() {
       if (status === 'idle') launch();
+    },
+    async restart() {
+      if (isStopped()) return;
+      await launching;
+      await run?.stop();
+      if (timer !== null) clearTimeout(timer);
+      timer = null;
+      nextStartAtMs = null;
+      launch();
+      await launching;
     },
     async stop() {
       status = 'stopped';
