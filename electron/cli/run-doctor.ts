@@ -1,6 +1,7 @@
 import { checkGate } from '../core/gate/gate-check.ts';
 import type { Invocation } from './arguments.ts';
 import type { Run } from './commands.ts';
+import { doctorSecurity } from './doctor-security.ts';
 import { doctorServers } from './doctor-servers.ts';
 import { EXIT } from './exit-codes.ts';
 import { paint, plain } from './terminal.ts';
@@ -24,9 +25,12 @@ const SECTIONS: readonly ((invocation: Invocation) => Promise<DoctorSection>)[] 
   () => doctorServers(),
 ];
 
+/** Asked for by itself: it says who may do what, and not whether it works. */
+const SECURITY: typeof SECTIONS = [doctorSecurity];
+
 export const runDoctor: Run = async (invocation, terminal) => {
   const sections: DoctorSection[] = [];
-  for (const look of SECTIONS) {
+  for (const look of invocation.flag('security') ? SECURITY : SECTIONS) {
     const section = await look(invocation);
     sections.push(section);
     if (invocation.flag('json')) continue;
