@@ -1,13 +1,6 @@
 import { fail, type LandlordError, ok, type Result } from '../../../shared/errors.ts';
 import { type Clock, systemClock } from '../clock.ts';
-import type {
-  ChatAnswer,
-  ChatDelta,
-  ChatEngine,
-  ChatRequest,
-  Embedded,
-  EmbedRequest,
-} from './engine-chat.ts';
+import type { ChatEngine, Embedded, EmbedRequest } from './engine-chat.ts';
 import type {
   ContextRequest,
   Decoded,
@@ -80,6 +73,8 @@ export class ChildEngineHost implements EngineHost, ChatEngine {
   #starting: Promise<Result<EngineFacts>> | null = null;
   #stopping: Promise<void> | null = null;
   #refused: { readonly error: LandlordError; readonly atMs: number } | null = null;
+  /** One after the other. */
+  #diedStarting = 0;
   #generation = 0;
   #beat: NodeJS.Timeout | null = null;
 
@@ -166,15 +161,15 @@ export class ChildEngineHost implements EngineHost, ChatEngine {
     );
   }
 
-  chat(
-    request: ChatRequest,
-    onDelta: (delta: ChatDelta) => void,
-    signal: AbortSignal,
-  ): Promise<Result<ChatAnswer>> {
-    return this.#use.during(request.contextId, () =>
+  readonly chat: ChatEngine['chat'] = (request, onDelta, signal) =>
+    this.#use.during(request.contextId, () =>
       this.#callOn(request.contextId, 'chat', request, signal, onDelta),
     );
-  }
+
+  readonly complete: ChatEngine['complete'] = (request, onDelta, signal) =>
+    this.#use.during(request.contextId, () =>
+      this.#callOn(request.contextId, 'complete', request, signal, onDelta),
+    );
 
   embed(request: EmbedRequest, signal: AbortSignal): Promise<Result<Embedded>> {
     return this.#use.during(request.modelId, () => this.#callOn(request.modelId, 'embed', request, signal));
@@ -283,6 +278,7 @@ export class ChildEngineHost implements EngineHost, ChatEngine {
         onMessage: (message) => this.#hear(child, message, up.resolve),
         onExit: (end) => {
           const why = whyEnded(end);
+          if (child.facts === null && this.#isPresent(child)) this.#diedStarting += 1;
           up.resolve(fail('engine_unavailable', `The engine could not be started: ${why}.`));
           this.#exited(child, why);
         },
@@ -303,10 +299,12 @@ export class ChildEngineHost implements EngineHost, ChatEngine {
     clearTimeout(limit);
     if (result.ok) {
       this.#refused = null;
+      this.#diedStarting = 0;
       this.#watch();
       return result;
     }
-    this.#refused = { error: result.error, atMs: this.#clock.monotonicMs() };
+    // One that somebody killed says nothing of the next one; twice is no chance.
+    if (this.#diedStarting !== 1) this.#refused = { error: result.error, atMs: this.#clock.monotonicMs() };
     child.stopping = true;
     this.#giveUp(child, 'it did not start');
     return result;
@@ -364,13 +362,8 @@ export class ChildEngineHost implements EngineHost, ChatEngine {
   }
 
   #exited(child: Child, why: string): void {
-    if (!this.#isPresent(child)) {
-      this.#stuck -= 1;
-      this.#gone.get(child)?.();
-      this.#gone.delete(child);
-      return;
-    }
-    this.#lose(child, why);
+    if (this.#isPresent(child)) this.#lose(child, why);
+    else this.#stuck -= 1;
     this.#gone.get(child)?.();
     this.#gone.delete(child);
   }

@@ -12,6 +12,12 @@ export interface ChatEngine {
     onDelta: (delta: ChatDelta) => void,
     signal: AbortSignal,
   ): Promise<Result<ChatAnswer>>;
+  /** Goes on from a text. Errors as for `chat`. */
+  complete(
+    request: CompletionRequest,
+    onDelta: (delta: ChatDelta) => void,
+    signal: AbortSignal,
+  ): Promise<Result<ChatAnswer>>;
   /** Errors: `context_full`, `not_supported`, `unknown_model`, `engine_out_of_memory`, `engine_ended`, `cancelled`. */
   embed(request: EmbedRequest, signal: AbortSignal): Promise<Result<Embedded>>;
   /** Whether anything is asked of the model or its contexts now, by whomever. */
@@ -39,15 +45,8 @@ export interface ChatTool {
   readonly parameters: unknown;
 }
 
-export interface ChatRequest {
-  readonly contextId: string;
-  readonly messages: readonly ChatMessage[];
-  readonly tools: readonly ChatTool[];
-  /** `required`: one of them must be called; a name: this one. */
-  readonly toolChoice: 'auto' | 'none' | 'required' | { readonly name: string };
-  readonly parallelTools: boolean;
-  /** A JSON Schema the answer must meet; `json`: any JSON; null: plain text. */
-  readonly format: 'json' | { readonly schema: unknown } | null;
+/** How the next token is chosen, and where to stop. */
+export interface Sampling {
   /** null: as many as the context has room for. */
   readonly maxTokens: number | null;
   readonly temperature: number;
@@ -58,6 +57,23 @@ export interface ChatRequest {
   readonly frequencyPenalty: number;
   readonly presencePenalty: number;
   readonly stop: readonly string[];
+}
+
+/** A text to go on from, without a chat's template. */
+export interface CompletionRequest extends Sampling {
+  readonly contextId: string;
+  readonly prompt: string;
+}
+
+export interface ChatRequest extends Sampling {
+  readonly contextId: string;
+  readonly messages: readonly ChatMessage[];
+  readonly tools: readonly ChatTool[];
+  /** `required`: one of them must be called; a name: this one. */
+  readonly toolChoice: 'auto' | 'none' | 'required' | { readonly name: string };
+  readonly parallelTools: boolean;
+  /** A JSON Schema the answer must meet; `json`: any JSON; null: plain text. */
+  readonly format: 'json' | { readonly schema: unknown } | null;
 }
 
 export type ChatDelta =

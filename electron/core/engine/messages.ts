@@ -1,5 +1,12 @@
 import type { LandlordError, Result } from '../../../shared/errors.ts';
-import type { ChatAnswer, ChatDelta, ChatRequest, Embedded, EmbedRequest } from './engine-chat.ts';
+import type {
+  ChatAnswer,
+  ChatDelta,
+  ChatRequest,
+  CompletionRequest,
+  Embedded,
+  EmbedRequest,
+} from './engine-chat.ts';
 import type {
   ContextRequest,
   Decoded,
@@ -76,6 +83,11 @@ export interface EngineCalls {
     readonly answer: null;
   };
   readonly chat: { readonly ask: ChatRequest; readonly tell: ChatDelta; readonly answer: ChatAnswer };
+  readonly complete: {
+    readonly ask: CompletionRequest;
+    readonly tell: ChatDelta;
+    readonly answer: ChatAnswer;
+  };
   readonly embed: { readonly ask: EmbedRequest; readonly tell: never; readonly answer: Embedded };
   readonly readAhead: { readonly ask: string; readonly tell: never; readonly answer: number };
   readonly memory: { readonly ask: null; readonly tell: never; readonly answer: EngineMemory };

@@ -8,16 +8,16 @@ import type {
   Token,
 } from 'node-llama-cpp';
 import { fail, messageOf, ok, type Result } from '../../../../shared/errors.ts';
-import type { ChatAnswer, ChatDelta, ChatRequest } from '../engine-chat.ts';
+import type { ChatAnswer, ChatDelta, ChatRequest, Sampling } from '../engine-chat.ts';
 import { functionsOf, historyOf } from './chat-history.ts';
 import type { HeldContext } from './contexts.ts';
 import { wholeSchema } from './json-schema.ts';
 import type { Step, Steps } from './steps.ts';
 
-type Library = typeof import('node-llama-cpp');
+export type Library = typeof import('node-llama-cpp');
 
 /** What a chat must keep free for its answer, or it is refused. */
-const LEAST_ANSWER_TOKENS = 8;
+export const LEAST_ANSWER_TOKENS = 8;
 /** In one answer. */
 const MOST_CALLS = 16;
 /** A shift of the context drops the oldest messages without a word: the request is bounded so that none comes. */
@@ -171,7 +171,7 @@ function promptTokens(
 }
 
 /** Reads the prompt but for its last token, in batches; answers with the tokens that were there already. */
-async function readPrompt(
+export async function readPrompt(
   held: HeldContext,
   prompt: readonly Token[],
   step: Step,
@@ -221,7 +221,7 @@ async function grammarOf(
   }
 }
 
-function samplingOf(request: ChatRequest) {
+export function samplingOf(request: Sampling) {
   const { temperature, topP, topK, minP, seed, frequencyPenalty, presencePenalty } = request;
   return {
     temperature,

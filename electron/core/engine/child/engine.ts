@@ -2,6 +2,7 @@ import { fail, messageOf, ok, type Result } from '../../../../shared/errors.ts';
 import type { EngineFacts } from '../engine-host.ts';
 import type { EngineHandlers, EngineOptions } from '../messages.ts';
 import { chat } from './chat.ts';
+import { complete } from './completion.ts';
 import { ContextStore } from './contexts.ts';
 import { decode } from './decode.ts';
 import { EmbeddingContexts } from './embeddings.ts';
@@ -107,6 +108,17 @@ export async function openEngine(options: EngineOptions): Promise<Result<Engine>
     chat: (request, call) =>
       contexts.use(request.contextId, (held) =>
         chat(library, held, request, call.tell, steps, AbortSignal.any([call.signal, held.leaving.signal])),
+      ),
+    complete: (request, call) =>
+      contexts.use(request.contextId, (held) =>
+        complete(
+          library,
+          held,
+          request,
+          call.tell,
+          steps,
+          AbortSignal.any([call.signal, held.leaving.signal]),
+        ),
       ),
     async embed(request, call) {
       const model = models.get(request.modelId);

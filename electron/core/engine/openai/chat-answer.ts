@@ -91,7 +91,7 @@ export class AnswerChunks {
   }
 }
 
-function finishReason(answer: ChatAnswer): string {
+export function finishReason(answer: ChatAnswer): string {
   return answer.finish === 'cancelled' ? 'stop' : answer.finish;
 }
 

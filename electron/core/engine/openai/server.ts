@@ -2,8 +2,11 @@ import { randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fail, type LandlordError, messageOf, ok, type Result } from '../../../../shared/errors.ts';
+import { MessageEvents, messageError, wholeMessage } from '../anthropic/message-answer.ts';
+import { parseMessages } from '../anthropic/parse-messages.ts';
 import type { ChatEngine } from '../engine-chat.ts';
-import { AnswerChunks, wholeAnswer } from './chat-answer.ts';
+import { AnswerChunks, type AnswerHead, usageOf, wholeAnswer } from './chat-answer.ts';
+import { completionObject, completionUsage, parseCompletion } from './completions.ts';
 import { encodeEmbeddings, parseEmbeddings } from './embeddings.ts';
 import { httpError } from './http-error.ts';
 import { parseChat } from './parse-chat.ts';
@@ -24,6 +27,13 @@ export interface EngineServerOptions {
   readonly find: (backend: string) => EmbeddedModels | null;
   readonly epochMs: () => number;
 }
+
+type Answering = (
+  models: EmbeddedModels,
+  body: unknown,
+  response: ServerResponse,
+  signal: AbortSignal,
+) => Promise<Result<null>>;
 
 const MOST_BODY_BYTES = 64 * 1024 * 1024;
 
@@ -81,9 +91,9 @@ export class EngineServer {
     response.on('close', () => gone.abort());
     try {
       const result = await this.#route(request, response, gone.signal);
-      if (!result.ok) refuse(response, result.error);
+      if (!result.ok) refuse(request, response, result.error);
     } catch (thrown) {
-      refuse(response, fail('internal', `The request failed: ${messageOf(thrown)}`).error);
+      refuse(request, response, fail('internal', `The request failed: ${messageOf(thrown)}`).error);
     }
   }
 
@@ -104,17 +114,15 @@ export class EngineServer {
       send(response, 200, { object: 'list', data });
       return ok(null);
     }
-    if (request.method !== 'POST' || (rest !== '/chat/completions' && rest !== '/embeddings')) {
+    const answer = request.method === 'POST' ? this.#answers[rest] : undefined;
+    if (answer === undefined) {
       return fail(
         'not_supported',
-        `The embedded engine has no ${request.method} ${rest}; it has chat/completions and embeddings.`,
+        `The embedded engine has no ${request.method} ${rest}; it has chat/completions, completions, messages and embeddings.`,
       );
     }
     const body = await readJson(request);
-    if (!body.ok) return body;
-    return rest === '/embeddings'
-      ? await this.#embeddings(models, body.value, response, signal)
-      : await this.#chat(models, body.value, response, signal);
+    return body.ok ? await answer(models, body.value, response, signal) : body;
   }
 
   #mayAsk(request: IncomingMessage): boolean {
@@ -123,38 +131,19 @@ export class EngineServer {
     return given.length === wanted.length && timingSafeEqual(given, wanted);
   }
 
-  async #chat(
-    models: EmbeddedModels,
-    body: unknown,
-    response: ServerResponse,
-    signal: AbortSignal,
-  ): Promise<Result<null>> {
+  readonly #chat: Answering = async (models, body, response, signal) => {
     const call = parseChat(body);
     if (!call.ok) return call;
-    const ready = await models.ready(call.value.model, signal);
-    if (!ready.ok) return ready;
-    const { contextId } = ready.value;
-    if (contextId === null) {
-      return fail('not_supported', `${call.value.model} makes embeddings only; ask it for those.`);
-    }
-    const head = {
-      id: `chatcmpl-${randomUUID().replaceAll('-', '')}`,
-      created: Math.floor(this.#options.epochMs() / 1000),
-      model: call.value.model,
-    };
-    const { stream, includeUsage, request } = call.value;
+    const { request, stream, includeUsage, model } = call.value;
+    const contextId = await this.#contextOf(models, model, signal);
+    if (!contextId.ok) return contextId;
+    const head = this.#head('chatcmpl-', model);
     const chunks = new AnswerChunks(head);
-    const write = (value: unknown): void => {
-      if (!response.headersSent) {
-        response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
-        response.write(frame(chunks.first()));
-      }
-      response.write(frame(value));
-    };
+    const events = new EventStream(response, () => [frame(chunks.first())]);
     const answer = await this.#options.engine.chat(
-      { ...request, contextId },
+      { ...request, contextId: contextId.value },
       (delta) => {
-        if (stream) write(chunks.delta(delta));
+        if (stream) events.write([frame(chunks.delta(delta))]);
       },
       signal,
     );
@@ -163,10 +152,81 @@ export class EngineServer {
       send(response, 200, wholeAnswer(head, answer.value));
       return ok(null);
     }
-    write(chunks.last(answer.value));
-    if (includeUsage) write(chunks.usage(answer.value));
-    response.end('data: [DONE]\n\n');
+    const usage = includeUsage ? [frame(chunks.usage(answer.value))] : [];
+    events.end([frame(chunks.last(answer.value)), ...usage, DONE]);
     return ok(null);
+  };
+
+  readonly #complete: Answering = async (models, body, response, signal) => {
+    const call = parseCompletion(body);
+    if (!call.ok) return call;
+    const { request, stream, includeUsage, model } = call.value;
+    const contextId = await this.#contextOf(models, model, signal);
+    if (!contextId.ok) return contextId;
+    const head = this.#head('cmpl-', model);
+    const events = new EventStream(response, () => []);
+    const answer = await this.#options.engine.complete(
+      { ...request, contextId: contextId.value },
+      (delta) => {
+        if (stream && delta.kind === 'text') events.write([frame(completionObject(head, delta.text, null))]);
+      },
+      signal,
+    );
+    if (!answer.ok) return answer;
+    if (!stream) {
+      const whole = completionObject(head, answer.value.text, answer.value);
+      send(response, 200, { ...Object(whole), usage: usageOf(answer.value) });
+      return ok(null);
+    }
+    const usage = includeUsage ? [frame(completionUsage(head, answer.value))] : [];
+    events.end([frame(completionObject(head, '', answer.value)), ...usage, DONE]);
+    return ok(null);
+  };
+
+  readonly #message: Answering = async (models, body, response, signal) => {
+    const call = parseMessages(body);
+    if (!call.ok) return call;
+    const { request, stream, model } = call.value;
+    const contextId = await this.#contextOf(models, model, signal);
+    if (!contextId.ok) return contextId;
+    const head = { id: `msg_${randomUUID().replaceAll('-', '')}`, model };
+    const told = new MessageEvents(head);
+    const events = new EventStream(response, () => told.first().map(namedFrame));
+    const answer = await this.#options.engine.chat(
+      { ...request, contextId: contextId.value },
+      (delta) => {
+        if (stream) events.write(told.delta(delta).map(namedFrame));
+      },
+      signal,
+    );
+    if (!answer.ok) return answer;
+    if (stream) events.end(told.last(answer.value).map(namedFrame));
+    else send(response, 200, wholeMessage(head, answer.value));
+    return ok(null);
+  };
+
+  readonly #answers: Readonly<Record<string, Answering>> = {
+    '/chat/completions': this.#chat,
+    '/completions': this.#complete,
+    '/messages': this.#message,
+    '/embeddings': (models, body, response, signal) => this.#embeddings(models, body, response, signal),
+  };
+
+  #head(prefix: string, model: string): AnswerHead {
+    return {
+      id: `${prefix}${randomUUID().replaceAll('-', '')}`,
+      created: Math.floor(this.#options.epochMs() / 1000),
+      model,
+    };
+  }
+
+  /** Of the model, which is loaded where it is not. Errors: `not_supported` where it makes embeddings only. */
+  async #contextOf(models: EmbeddedModels, model: string, signal: AbortSignal): Promise<Result<string>> {
+    const ready = await models.ready(model, signal);
+    if (!ready.ok) return ready;
+    const { contextId } = ready.value;
+    if (contextId !== null) return ok(contextId);
+    return fail('not_supported', `${model} makes embeddings only; ask it for those.`);
   }
 
   async #embeddings(
@@ -189,6 +249,36 @@ export class EngineServer {
   }
 }
 
+/** An answer in pieces. Its head goes with the first one, so that what fails before has a status of its own. */
+class EventStream {
+  readonly #response: ServerResponse;
+  readonly #first: () => readonly string[];
+
+  constructor(response: ServerResponse, first: () => readonly string[]) {
+    this.#response = response;
+    this.#first = first;
+  }
+
+  write(frames: readonly string[]): void {
+    if (!this.#response.headersSent) {
+      this.#response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+      for (const one of this.#first()) this.#response.write(one);
+    }
+    for (const one of frames) this.#response.write(one);
+  }
+
+  end(frames: readonly string[]): void {
+    this.write(frames);
+    this.#response.end();
+  }
+}
+
+const DONE = 'data: [DONE]\n\n';
+
+function namedFrame(event: { readonly type: string }): string {
+  return `event: ${event.type}\n${frame(event)}`;
+}
+
 function frame(value: unknown): string {
   return `data: ${JSON.stringify(value)}\n\n`;
 }
@@ -203,11 +293,13 @@ function send(response: ServerResponse, status: number, body: unknown): void {
 }
 
 /** Inside a stream that has begun, as a frame of its own. */
-function refuse(response: ServerResponse, error: LandlordError): void {
+function refuse(request: IncomingMessage, response: ServerResponse, error: LandlordError): void {
   if (response.destroyed || response.writableEnded) return;
   const { status, body } = httpError(error);
-  if (!response.headersSent) send(response, status, body);
-  else response.end(frame(body));
+  const isMessages = /\/messages$/.test((request.url ?? '').split('?', 1)[0] ?? '');
+  const told = isMessages ? messageError(status, error) : body;
+  if (!response.headersSent) send(response, status, told);
+  else response.end(isMessages ? namedFrame({ type: 'error', ...Object(told) }) : frame(told));
 }
 
 async function readJson(request: IncomingMessage): Promise<Result<unknown>> {

@@ -65,8 +65,9 @@ function parseDecode(rest: string): Result<DeskCommand> {
   const [, name = '', count = '', , prompt = ''] = /^(\S*)[ \t]*(\S*)([ \t](.*))?$/su.exec(rest) ?? [];
   const agent = checkAgent(name);
   if (!agent.ok) return agent;
-  const maxTokens = Number(count);
-  if (!/^\d{1,7}$/.test(count) || maxTokens < 1 || maxTokens > MOST_TOKENS)
+  // Whoever asks for more than any context holds means all there is.
+  const maxTokens = Math.min(Number(count), MOST_TOKENS);
+  if (!/^\d+$/.test(count) || maxTokens < 1)
     return fail(
       'bad_input',
       `Write DECODE ${agent.value} 24 PROMPT: 24 is how many tokens to generate at most.`,

@@ -48,6 +48,23 @@ describe('the engine host', () => {
     expect(host.facts()).toMatchObject({ pid: 100 });
   });
 
+  it('starts another at once where one was killed while it started, and none for a while where the next dies too', async () => {
+    const first = host.start();
+    child(0).end({ signal: 'SIGKILL' });
+    expect(await first).toMatchObject({ error: { code: 'engine_unavailable' } });
+    const second = host.start();
+    expect(processes.children).toHaveLength(2);
+    child(1).end({ signal: 'SIGKILL' });
+    expect(await second).toMatchObject({ error: { code: 'engine_unavailable' } });
+    expect(await host.start()).toMatchObject({ error: { code: 'engine_unavailable' } });
+    expect(processes.children).toHaveLength(2);
+    await tick(5000);
+    await startUp();
+    child(2).end();
+    await startUp();
+    expect(processes.children).toHaveLength(4);
+  });
+
   it('has a load that comes while a child is asked to end wait for the next one', async () => {
     await startUp();
     const stopped = host.stop();

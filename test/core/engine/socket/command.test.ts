@@ -22,6 +22,7 @@ describe('lines of the ledger socket', () => {
       { type: 'decode', agent: 'smol', maxTokens: 24, prompt: '  two  spaces ' },
     ],
     ['DECODE smol\t3\ttab', { type: 'decode', agent: 'smol', maxTokens: 3, prompt: 'tab' }],
+    ['DECODE smol 99999999999 x', { type: 'decode', agent: 'smol', maxTokens: 1_000_000, prompt: 'x' }],
     ['DECODE smol 5', { type: 'decode', agent: 'smol', maxTokens: 5, prompt: '' }],
   ])('understands %j', (line, command) => {
     expect(parse(line)).toEqual(command);
