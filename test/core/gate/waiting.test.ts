@@ -1,7 +1,7 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { acquireTurn } from '../../../electron/core/gate/acquire.ts';
+import { acquireTurn, pollBehind } from '../../../electron/core/gate/acquire.ts';
 import { walkFallbacks } from '../../../electron/core/gate/walk-fallbacks.ts';
 import { withTurn } from '../../../electron/core/gate/with-turn.ts';
 import { gateIn, LANE_8080, nodeHolder, tempFolder, URL_8080 } from '../../support/gate.ts';
@@ -28,6 +28,15 @@ describe('withTurn', () => {
     });
     expect(done).toMatchObject({ ok: false, error: { code: 'local_backend_busy' } });
     expect(ran).toBe(false);
+  });
+});
+
+describe('those who wait', () => {
+  it('look more rarely the further behind they are, and often enough to pass a head that stands still', () => {
+    expect(pollBehind(0)).toEqual({ from: 20, to: 50 });
+    expect(pollBehind(1)).toEqual({ from: 20, to: 50 });
+    expect(pollBehind(9)).toEqual({ from: 40, to: 100 });
+    expect(pollBehind(500)).toEqual({ from: 80, to: 200 });
   });
 });
 
