@@ -123,9 +123,11 @@ export function memoryKindSignals(
   };
 }
 
+/** A card without a card node has its PCI device's own folder for a path: `device` in it is a file. */
 export function devicePath(cardPath: string): string {
   const path = cardPath.replace(/\/+$/, '');
-  return path.endsWith('/device') ? path : `${path}/device`;
+  const isDevice = path.endsWith('/device') || path.startsWith('/sys/bus/pci/devices/');
+  return isDevice ? path : `${path}/device`;
 }
 
 /** A sysfs figure is digits alone; anything else was not read whole or is an error text. */

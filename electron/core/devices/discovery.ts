@@ -35,7 +35,7 @@ export function discoverCards(tree: SysTree, overrides: MemoryOverrides = {}): r
     const pciAddress = parsePciAddress(entry);
     if (pciAddress === null || cards.has(`pci:${pciAddress}`)) continue;
     const path = `${PCI}/${entry}`;
-    const card = parseAmdSysfs((file) => tree.readText(file.replace(`${path}/device/`, `${path}/`)), path);
+    const card = parseAmdSysfs(quietly(tree), path);
     const facts = factsOf(tree, path, { ...card, driver: 'nvidia', pciAddress }, null, overrides);
     if (facts !== null) cards.set(facts.id, facts);
   }

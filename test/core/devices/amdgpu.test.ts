@@ -143,6 +143,12 @@ describe('an amdgpu card', () => {
     });
   });
 
+  it('a card without a card node is asked for its power in its PCI device’s own folder', () => {
+    const path = '/sys/bus/pci/devices/0000:01:00.0';
+    const files = { [`${path}/device`]: '0x2704\n', [`${path}/power/runtime_status`]: 'suspended\n' };
+    expect(parseAmdSysfs(memoryTree(files).readText, path).power).toBe('suspended');
+  });
+
   it('a power state is read without runtime_status too', () => {
     const tree = memoryTree({ [`${DEVICE}/power_state`]: 'D3cold\n' });
     expect(parseAmdSysfs(tree.readText, CARD).power).toBe('suspended');
