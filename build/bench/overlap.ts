@@ -187,6 +187,7 @@ function worldOf(host: EngineHost, ledger: Ledger): DeskWorld {
     devices: () => [DEVICE],
     engineIdle: async () => undefined,
     makeRoom: async () => false,
+    bookedElsewhere: () => false,
     reading: async () => undefined,
     advice: () => '',
     policy: () => ({ draining: false, asleep: false, isBig: () => false }),

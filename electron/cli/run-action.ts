@@ -1,4 +1,5 @@
 import { fail, ok, type Result } from '../../shared/errors.ts';
+import type { AgentState } from '../../shared/state.ts';
 import { parseBytes, parseDuration } from '../core/settings/units.ts';
 import type { FoundRuntime } from '../core/state-dir/discover-runtime.ts';
 import type { Invocation } from './arguments.ts';
@@ -80,15 +81,20 @@ export function actionRequest(invocation: Invocation): Result<ActionRequest> {
   }
 }
 
+function engineAgent(agent: AgentState): readonly string[] {
+  return agent.source === 'engine' ? [agent.id] : [];
+}
+
 async function send(runtime: FoundRuntime, request: ActionRequest): Promise<Result<string>> {
   let path = request.path;
   if (request.model !== null) {
     const state = await fetchState(runtime);
     if (!state.ok) return state;
-    const id = resolveModelName(
-      request.model,
-      state.value.models.map((model) => model.id),
-    );
+    const id = resolveModelName(request.model, [
+      ...state.value.models.map((model) => model.id),
+      // An agent of the engine can be put away as a model can be unloaded.
+      ...(request.path === 'unload' ? state.value.agents.flatMap(engineAgent) : []),
+    ]);
     if (!id.ok) return id;
     path = `/api/models/${encodeURIComponent(id.value)}/${request.path}`;
   }

@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 import { fail, messageOf, ok, type Result } from '../../shared/errors.ts';
 import { type ModelAdded, withEmbeddedModel } from '../core/engine/add-model.ts';
+import { errnoOf } from '../core/errno.ts';
 import { readInChild } from '../core/settings/config-reader.ts';
 import { SettingsFile } from '../core/settings/settings-file.ts';
 import { resolvePaths } from '../core/state-dir/paths.ts';
@@ -70,6 +71,7 @@ async function ggufPath(file: string): Promise<Result<string>> {
     }
     return fail('bad_model_file', `${path} is no GGUF file.`);
   } catch (thrown) {
+    if (errnoOf(thrown) === 'ENOENT') return fail('bad_model_file', `There is no file ${path}.`);
     return fail('bad_model_file', `${path} can't be read: ${messageOf(thrown)}.`);
   }
 }

@@ -298,6 +298,7 @@ export async function assemble(
     host: engine.host,
     store,
     footprints: footprintsInChild(process.execPath),
+    serves: (path) => engine.serves(path),
     stateDir: paths.stateDir,
     hurry: () => sampler.hurry(),
   });

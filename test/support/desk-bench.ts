@@ -21,6 +21,8 @@ export interface DeskBench extends AsyncDisposable {
   readonly engine: StandInEngine;
   readonly ledger: Ledger;
   readonly events: NewEvent[];
+  /** Files that the gateway serves too. */
+  readonly elsewhere: Set<string>;
   readonly facts: Map<string, unknown>;
   readonly folder: string;
   policy: DeskPolicy;
@@ -66,6 +68,7 @@ export async function deskBench(options: DeskBenchOptions): Promise<DeskBench> {
   const engine = new StandInEngine({ contextBytes, weightsBytes: () => weightsBytes, ...options.engine });
   const events: NewEvent[] = [];
   const facts = new Map<string, unknown>();
+  const elsewhere = new Set<string>();
   const state: { policy: DeskPolicy; roomToMake: (() => void) | null } = {
     policy: { draining: false, asleep: false, isBig: () => true },
     roomToMake: null,
@@ -97,6 +100,7 @@ export async function deskBench(options: DeskBenchOptions): Promise<DeskBench> {
       state.roomToMake();
       return true;
     },
+    bookedElsewhere: (path) => elsewhere.has(path),
     reading: async () => undefined,
     advice: () => '',
     policy: () => state.policy,
@@ -135,6 +139,7 @@ export async function deskBench(options: DeskBenchOptions): Promise<DeskBench> {
     engine,
     ledger,
     events,
+    elsewhere,
     facts,
     folder,
     get policy() {

@@ -96,6 +96,11 @@ export class EmbeddedBackend implements Backend, EmbeddedModels {
     };
   }
 
+  /** Whether this very file is loaded as one of its models. */
+  holds(path: string): boolean {
+    return [...this.#slots.values()].some((slot) => slot.loaded !== null && slot.path === path);
+  }
+
   names(): readonly string[] {
     return [...this.#slots.keys()];
   }

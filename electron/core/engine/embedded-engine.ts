@@ -51,6 +51,11 @@ export class EmbeddedEngine {
     return made;
   }
 
+  /** Whether this very file is loaded as a model that the gateway serves: agents that use it share its weights. */
+  serves(path: string): boolean {
+    return [...this.#backends.values()].some((backend) => backend.holds(path));
+  }
+
   async stop(): Promise<void> {
     await this.#server.stop();
     await this.host.stop();

@@ -37,6 +37,8 @@ export interface AgentParts {
   readonly host: EngineHost;
   readonly store: EventStore;
   readonly footprints: FootprintSource;
+  /** Whether the gateway serves this very file: its weights are booked with that model. */
+  readonly serves: (path: string) => boolean;
   readonly stateDir: string;
   /** A reading of all devices is wanted now. */
   readonly hurry: () => void;
@@ -114,6 +116,7 @@ export function relieve(
 ): ReadonlyMap<string, number> {
   const nowMs = clock.monotonicMs();
   const { relief } = desk;
+  desk.settle();
   for (const device of devices) {
     const wanted = loop.orders.wantedFree.find((order) => order.deviceId === device.id);
     const coming = relief.comingBytes(device.id, device.sampledAtMs);
@@ -146,7 +149,7 @@ function shortBytes(device: GuardDevice, loop: CommandContext['loop'], nowMs: nu
   return isReal ? floorBytes - freeBytes : 0;
 }
 
-function deskWorld({ context, host, footprints, hurry }: AgentParts): DeskWorld {
+function deskWorld({ context, host, footprints, hurry, serves }: AgentParts): DeskWorld {
   const { loop, ledger, clock, journal, fleet } = context;
   const device = async (): Promise<Result<DeskDevice>> => {
     await lookedOnce(context);
@@ -168,6 +171,7 @@ function deskWorld({ context, host, footprints, hurry }: AgentParts): DeskWorld 
     device,
     devices: () => loop.sight.devices().map((sample) => sample.id),
     estimate: (request) => footprints.footprintOf(loadRequest(request)),
+    bookedElsewhere: serves,
     makeRoom: (wish) => makeRoomFor(loop, roomWish(wish)),
     async reading(deviceId) {
       const fromMs = clock.monotonicMs();

@@ -134,7 +134,7 @@ async function loadOnce(
     );
   return fail(
     'backend_refused',
-    `${view.id} was not loaded: ${now?.observed.failure ?? (began ? 'its server gave it up; see its log' : 'its server accepted the load and then did nothing')}.`,
+    `${view.id} was not loaded: ${now?.observed.failure?.replace(/[.?\s]+$/, '') ?? (began ? 'its server gave it up; see its log' : 'its server accepted the load and then did nothing')}.`,
   );
 }
 

@@ -51,6 +51,8 @@ export interface DeskWorld {
     readonly name: string;
     readonly denial: Denial;
   }) => Promise<boolean>;
+  /** Whether the weights of this file are in the book already, as a model that the gateway serves. */
+  readonly bookedElsewhere: (path: string) => boolean;
   /** Resolves with the next reading of the device, or when none comes. */
   readonly reading: (deviceId: string) => Promise<void>;
   /** What would have to go, in words. */

@@ -149,6 +149,11 @@ export class EngineDesk implements AgentDesk {
     return { ok: true, value: { freedBytes: await this.relief.putAway(agent, 'somebody asked for it') } };
   }
 
+  /** Weights that came to be served by the gateway too, or no longer are, are booked once. */
+  settle(): void {
+    this.#shelf.settle();
+  }
+
   list(): readonly AgentLine[] {
     return [...this.#agents.values()].map((agent) => this.#line(agent));
   }

@@ -143,6 +143,8 @@ export class Relief {
     const bytes = shelf.bookedBytes(model);
     const unloaded = await shelf.unload(model);
     if (!unloaded.ok) return 0;
+    // With the model that the gateway serves they stay.
+    if (bytes === 0) return 0;
     const names = [...model.agents].map((agent) => agent.name).join(', ');
     world.tell({
       kind: 'evicted',

@@ -88,7 +88,11 @@ export class Shelf {
           `Big models are asleep, so ${basename(model.path)} was not loaded. \`landlord wake\` ends that.`,
         );
       const lines: WantedLine[] = [
-        { id: weightsLineId(model), name: `${basename(model.path)} (weights)`, bytes: model.weightsBytes },
+        {
+          id: weightsLineId(model),
+          name: `${basename(model.path)} (weights)`,
+          bytes: this.#isElsewhere(model) ? 0 : model.weightsBytes,
+        },
       ];
       const engineLine = engineLineId(model.deviceId);
       if (ledger.booking(engineLine) === null)
@@ -121,14 +125,15 @@ export class Shelf {
       }
       model.loaded = loaded.value;
       const nowMs = this.#world.clock.monotonicMs();
-      ledger.commit(weightsLineId(model), await this.#heldHere(model.deviceId, loaded.value), nowMs);
+      const held = this.#isElsewhere(model) ? 0 : await this.#heldHere(model.deviceId, loaded.value);
+      ledger.commit(weightsLineId(model), held, nowMs);
       if (ledger.booking(engineLine)?.state === 'loading') ledger.commit(engineLine, null, nowMs);
       this.#world.tell({
         kind: 'loaded',
         model: modelName(model),
         backend: 'embedded',
         deviceId: model.deviceId,
-        reason: `${basename(model.path)} is loaded for ${name}: ${formatBytes(this.bookedBytes(model))} of weights are booked, once for all agents that use it.`,
+        reason: `${basename(model.path)} is loaded for ${name}: ${this.#isElsewhere(model) ? 'its weights are in the book with the model that the gateway serves' : `${formatBytes(this.bookedBytes(model))} of weights are booked, once for all agents that use it`}.`,
         numbers: { weightsBytes: this.bookedBytes(model) },
       });
       this.#world.changed();
@@ -154,6 +159,30 @@ export class Shelf {
   lose(model: DeskModel): void {
     model.loaded = null;
     this.#gone(model);
+  }
+
+  /** What the gateway serves too is in the book with that model, and with ours when it no longer does. */
+  settle(): void {
+    for (const model of this.#models.values()) {
+      const line = this.#world.ledger.booking(weightsLineId(model));
+      if (model.loaded === null || line?.state !== 'committed') continue;
+      const isZero = line.measuredBytes === 0;
+      if (this.#isElsewhere(model) !== isZero) void this.#commitAnew(model, !isZero);
+    }
+  }
+
+  async #commitAnew(model: DeskModel, isElsewhere: boolean): Promise<void> {
+    const { loaded } = model;
+    if (loaded === null) return;
+    const held = isElsewhere ? 0 : ((await this.#heldHere(model.deviceId, loaded)) ?? model.weightsBytes);
+    if (model.loaded !== loaded || held === this.bookedBytes(model)) return;
+    this.#world.ledger.commit(weightsLineId(model), held, this.#world.clock.monotonicMs());
+    this.#world.changed();
+  }
+
+  /** Loaded whole, so that the engine has it once for both. */
+  #isElsewhere(model: DeskModel): boolean {
+    return model.gpuLayers === null && this.#world.bookedElsewhere(model.path);
   }
 
   bookedBytes(model: DeskModel): number {
