@@ -2,7 +2,9 @@
  * Pictures of the window from real states: the real runtime over the demo's card and server, played
  * into each state and photographed, wide and narrow, light and dark.
  *
- *   node build/screenshots.ts [--out DIR] [--docs]     --docs also replaces those of the README
+ *   node build/screenshots.ts [--out DIR] [--docs] [--short]
+ *
+ * --docs also replaces those of the README; --short takes one picture of each state.
  */
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -148,7 +150,8 @@ async function chat(url: string, session: string): Promise<void> {
 }
 
 async function photograph(browser: Browser, world: DemoWorld, scene: string, out: string): Promise<void> {
-  for (const theme of THEMES) {
+  const short = values.short === true;
+  for (const theme of short ? THEMES.slice(0, 1) : THEMES) {
     const context = await browser.newContext({
       colorScheme: theme,
       reducedMotion: 'reduce',
@@ -158,7 +161,7 @@ async function photograph(browser: Browser, world: DemoWorld, scene: string, out
     await page.goto(world.runtime.openUrl);
     await page.locator('.connection.live').waitFor();
     await page.locator('.bar').first().waitFor();
-    for (const { name, width, height } of VIEWS) {
+    for (const { name, width, height } of short ? VIEWS.slice(0, 1) : VIEWS) {
       await page.setViewportSize({ width, height });
       await settle(page);
       await page.screenshot({ path: join(out, `${scene}-${name}-${theme}.png`) });
@@ -176,7 +179,9 @@ async function settle(page: Page): Promise<void> {
   );
 }
 
-const { values } = parseArgs({ options: { out: { type: 'string' }, docs: { type: 'boolean' } } });
+const { values } = parseArgs({
+  options: { out: { type: 'string' }, docs: { type: 'boolean' }, short: { type: 'boolean' } },
+});
 const out = values.out ?? join(root, 'out/screenshots');
 mkdirSync(out, { recursive: true });
 const executablePath = findChromium(process.env);

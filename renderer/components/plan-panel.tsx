@@ -1,7 +1,7 @@
 import { memo, useEffect, useState } from 'react';
 import { strings } from '../strings.ts';
-import { type PlanView, planView } from '../view/plan.ts';
-import { useModel } from './context.ts';
+import { contextHow, type PlanView, planView } from '../view/plan.ts';
+import { useModel, useReplica } from './context.ts';
 import { useAnswer } from './use-answer.ts';
 
 const words = strings.plan;
@@ -38,7 +38,7 @@ export const PlanPanel = memo(function PlanPanel({
               <span key={fact}>{fact}</span>
             ))}
           </p>
-          <Contexts plan={plan} />
+          <Contexts plan={plan} model={model} />
           <Risks risks={plan.risks} />
           {plan.offers === 'anyway' && <Always model={model} always={plan.alwaysAnyway} changed={again} />}
         </>
@@ -76,27 +76,35 @@ export const PlanPanel = memo(function PlanPanel({
   );
 });
 
-function Contexts({ plan }: { plan: PlanView }) {
+function Contexts({ plan, model }: { plan: PlanView; model: string }) {
+  const kind = useReplica(({ state }) => {
+    const backend = state?.models.find(({ id }) => id === model)?.backend;
+    return state?.backends.find(({ name }) => name === backend)?.kind ?? '';
+  });
   if (plan.contexts.length === 0) return null;
+  const how = contextHow(kind);
   return (
-    <dl className="contexts" aria-label={words.contexts}>
-      {plan.contexts.map((context) => (
-        <div
-          key={context.key}
-          className={`${context.fits ? '' : 'dimmed'}${context.present ? ' present' : ''}`}
-          title={context.name}
-        >
-          <dt>
-            {context.tokens}
-            {context.present && <span className="spoken"> {words.present}</span>}
-          </dt>
-          <dd>
-            {context.bytes}
-            {!context.fits && <span className="spoken">, {words.fits.denied}</span>}
-          </dd>
-        </div>
-      ))}
-    </dl>
+    <>
+      <dl className="contexts" aria-label={words.contexts}>
+        {plan.contexts.map((context) => (
+          <div
+            key={context.key}
+            className={`${context.fits ? '' : 'dimmed'}${context.present ? ' present' : ''}`}
+            title={context.name}
+          >
+            <dt>
+              {context.tokens}
+              {context.present && <span className="spoken"> {words.present}</span>}
+            </dt>
+            <dd>
+              {context.bytes}
+              {!context.fits && <span className="spoken">, {words.fits.denied}</span>}
+            </dd>
+          </div>
+        ))}
+      </dl>
+      {how !== null && plan.contexts.length > 1 && <p className="facts">{how}</p>}
+    </>
   );
 }
 

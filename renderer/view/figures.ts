@@ -66,9 +66,12 @@ export function hostOf(url: string): string {
 
 /** `/home/ada/.config/vram-landlord/config.yaml` → `…/vram-landlord/config.yaml`: the end tells what it is. */
 export function shortPaths(text: string): string {
-  return text.replaceAll(/(?<![\w:/.])(?:~|\/[\w.@+-]+)(?:\/[\w.@+-]+){3,}/g, (path) =>
-    path.length <= 32 ? path : `…/${path.split('/').slice(-2).join('/')}`,
-  );
+  return text.replaceAll(/(?<![\w:/.])(?:~|\/[\w.@+-]+)(?:\/[\w.@+-]+){2,}/g, (path) => {
+    if (path.length <= 32) return path;
+    const parts = path.split('/');
+    const two = parts.slice(-2).join('/');
+    return `…/${two.length <= 28 ? two : (parts.at(-1) ?? two)}`;
+  });
 }
 
 /** Keeps a figure and its unit on one line. */

@@ -41,6 +41,7 @@ const words = strings.lanes;
 const DEFLECTED_MS = 600_000;
 const MOST_DEFLECTED = 3;
 const MOST_WAITING = 2;
+const MAX_PLACE = Number.MAX_SAFE_INTEGER;
 
 /** Only lanes that the config sets, that somebody holds, or that somebody waits for. */
 export function laneCards(state: LandlordState, events: readonly LandlordEvent[]): readonly LaneCard[] {
@@ -111,12 +112,14 @@ function shortCommand(command: string | null): string {
 /** By name as far as names are known, first in the queue first; programs that flock by themselves have none. */
 function waitingText({ backend, waiting }: LaneState, agents: readonly AgentState[]): string | null {
   if (waiting === 0) return null;
-  const names = agents
+  const known = agents
     .filter((agent) => agent.state === 'waiting' && agent.backend === backend)
-    .sort((a, b) => (a.queuePosition ?? Infinity) - (b.queuePosition ?? Infinity))
-    .map(({ agent }) => agent)
-    .slice(0, Math.min(waiting, MOST_WAITING));
-  return names.length === 0 ? words.waiting(waiting) : words.waitingBy(names, waiting - names.length);
+    .sort((a, b) => (a.queuePosition ?? MAX_PLACE) - (b.queuePosition ?? MAX_PLACE))
+    .map(({ agent }) => agent);
+  if (known.length === 0) return words.waiting(waiting);
+  const names = known.slice(0, MOST_WAITING);
+  // The gateway may hold back more than stand at the lock itself.
+  return words.waitingBy(names, Math.max(waiting, known.length) - names.length);
 }
 
 /** The last deflection of each session that has not got the lane since. */

@@ -52,6 +52,11 @@ export function planView(plan: LoadPlan): PlanView {
   };
 }
 
+/** How the context of a server's models is set; null: not known of that kind. */
+export function contextHow(kind: string): string | null {
+  return Object.entries(words.contextHow).find(([known]) => known === kind)?.[1] ?? null;
+}
+
 function sentenceOf(plan: LoadPlan): string {
   const free = plan.freeAfterBytes === null ? null : bytesText(Math.max(0, plan.freeAfterBytes));
   switch (plan.verdict) {

@@ -24,6 +24,15 @@ export const planWords = {
   contextName: (tokens: string, bytes: string, fits: string) => `${tokens}: ${bytes}, ${fits}`,
   fits: { now: 'fits', leaving: 'fits once others left', denied: 'does not fit' },
   present: 'set now',
+  /** By the kind of its server: none of them takes a context with a load of ours. */
+  contextHow: {
+    'llama.cpp':
+      'Another context is set where the server is: ctx-size of this model in its preset file (landlord presets writes one that fits), or -c on its command line.',
+    'llama-swap': 'Another context is set in the config of llama-swap: -c in the cmd of this model.',
+    ollama: 'Another context is set with num_ctx: in the request, or as PARAMETER in the Modelfile.',
+    lmstudio: 'Another context is set in LM Studio, in the load settings of this model.',
+    lemonade: 'Another context is set in Lemonade, as ctx_size of this model.',
+  },
   risks: 'Loaded anyway:',
   anyway: 'Load anyway',
   anywayName: (model: string) => `Load anyway: ${model}`,

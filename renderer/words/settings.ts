@@ -18,7 +18,7 @@ export const settingsWords = {
   valueName: (key: string) => `Value of ${key}`,
   asDefault: 'default',
   found: 'Servers found nearby',
-  foundNone: 'None that is not in the settings already. The usual ports of this machine are looked at.',
+  foundNone: 'No other server answers on the usual ports of this machine.',
   foundOne: (name: string, kind: string, where: string) => `${name}, ${kind} on ${where}`,
   addBackend: 'Add to the settings',
   addBackendName: (name: string) => `Add to the settings: ${name}`,

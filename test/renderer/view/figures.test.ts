@@ -83,6 +83,7 @@ describe('paths in a sentence', () => {
     expect(told('Settings of /home/ada/.config/vram-landlord/config.yaml are in force.')).toBe(
       'Settings of …/vram-landlord/config.yaml are in force.',
     );
+    expect(told('See /tmp/a-folder-with-a-long-name/config.yaml.')).toBe('See …/config.yaml.');
     expect(told('/etc/a/b.yaml and /tmp/x')).toBe('/etc/a/b.yaml and /tmp/x');
     const address = 'http://127.0.0.1:8080/v1/models/some-very-long-name/load/again';
     expect(told(address)).toBe(address);

@@ -117,8 +117,10 @@ describe('lanes: whose turn it is', () => {
       agent('cron', 3),
       { ...agent('other', 1), backend: 'ollama' },
     ];
-    expect(only({ waiting: 1 }, [], { agents }).beside).toBe('reviewer waits');
-    expect(only({ waiting: 2 }, [], { agents }).beside).toBe('reviewer, nightly wait');
+    expect(only({ waiting: 1 }, [], { agents: agents.slice(1, 2) }).beside).toBe('reviewer waits');
+    expect(only({ waiting: 2 }, [], { agents: agents.slice(0, 2) }).beside).toBe('reviewer, nightly wait');
+    // Those whom the gateway holds back are not at the lock yet.
+    expect(only({ waiting: 1 }, [], { agents }).beside).toBe('reviewer, nightly, 1 more wait');
     expect(only({ waiting: 4 }, [], { agents }).beside).toBe('reviewer, nightly, 2 more wait');
     expect(only({}, [], { agents }).beside).toBeNull();
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { planView } from '../../../renderer/view/plan.ts';
+import { contextHow, planView } from '../../../renderer/view/plan.ts';
 import { samplePlan } from '../../support/answers.ts';
 
 describe('a plan in words', () => {
@@ -46,5 +46,11 @@ describe('a plan in words', () => {
       'It fits. 0 B would stay free.',
     );
     expect(planView(samplePlan({ verdict: 'now', freeAfterBytes: null })).sentence).toMatch(/can be told/);
+  });
+
+  it('says where a context is set, of each server that a model can be loaded on', () => {
+    expect(contextHow('llama.cpp')).toMatch(/ctx-size/);
+    expect(contextHow('ollama')).toMatch(/num_ctx/);
+    expect([contextHow('openai'), contextHow('')]).toEqual([null, null]);
   });
 });
