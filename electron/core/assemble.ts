@@ -128,7 +128,7 @@ export async function assemble(
   const followLane = (): void => gatewayLane.follow(fleet.settings(), loop.models.views());
   const floors = new LearnedFloors(store);
   let sampler = newSampler(settings, clock, paths);
-  const engine = new EmbeddedEngine(clock, options.engine);
+  const engine = new EmbeddedEngine(clock, paths.logDir, options.engine);
   const fleet = new Fleet(
     (setting) =>
       engine.backend(setting) ??

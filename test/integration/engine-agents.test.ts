@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { basename } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { expect, it } from 'vitest';
 import { hostFolder } from '../../electron/core/loop/agent-folders.ts';
 import { processTree } from '../../electron/core/process/process-tree.ts';
@@ -91,6 +91,9 @@ it('goes on with the same conversation after its engine was killed in the middle
   const [refused] = await asked;
   expect(refused).toMatch(/^ERR engine_ended: .*send it again/);
   expect(landlord.runtime.state().devices[0]?.bookedBytes).toBe(0);
+  const log = readFileSync(`${dirname(landlord.socketPath)}/logs/embedded.log`, 'utf8');
+  expect(log).toMatch(/Z the engine starts as process \d+\n/);
+  expect(log).toMatch(/Z the engine ended, SIGKILL\n$/);
   const list = await landlord.ask('LIST');
   expect(list).toHaveLength(4);
   const { fields } = await landlord.decode('smol', 8, ' and then');

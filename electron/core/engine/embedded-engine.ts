@@ -3,6 +3,7 @@ import type { Backend } from '../backends/backend.ts';
 import { EmbeddedBackend } from '../backends/embedded.ts';
 import type { Clock } from '../clock.ts';
 import { ChildEngineHost, type EngineHostOptions } from './child-host.ts';
+import { engineWithLog } from './engine-log.ts';
 import { EngineServer } from './openai/server.ts';
 
 /** The variable that stands for the engine's key among the settings, which name variables and hold no keys. */
@@ -15,9 +16,9 @@ export class EmbeddedEngine {
   readonly #server: EngineServer;
   readonly #backends = new Map<string, EmbeddedBackend>();
 
-  constructor(clock: Clock, options: EngineHostOptions = {}) {
+  constructor(clock: Clock, logFolder: string, options: EngineHostOptions = {}) {
     this.#clock = clock;
-    this.host = new ChildEngineHost({ clock, ...options });
+    this.host = new ChildEngineHost({ clock, startProcess: engineWithLog(logFolder), ...options });
     this.#server = new EngineServer({
       engine: this.host,
       find: (backend) => this.#backends.get(backend) ?? null,

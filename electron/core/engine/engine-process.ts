@@ -48,6 +48,8 @@ export interface NodeEngineOptions {
   readonly childPath?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly compileCacheDir?: string | null;
+  /** Takes what llama.cpp says and when a child comes and goes, line by line. */
+  readonly log?: (text: string) => void;
 }
 
 /** A Node child. It ends when its channel to us closes, and by the kernel's word when we die. */
@@ -69,15 +71,19 @@ export function nodeEngineProcess(options: NodeEngineOptions = {}): StartEngineP
         },
       },
     );
+    const log = (line: string): void => options.log?.(`${new Date().toISOString()} ${line}\n`);
+    if (child.pid !== undefined) log(`the engine starts as process ${child.pid}`);
     let lastWords = '';
     let ended = false;
     const end = (code: number | null, signal: string | null): void => {
       if (ended) return;
       ended = true;
+      log(`the engine ended, ${signal ?? `code ${code}`}`);
       events.onExit({ code, signal, lastWords });
     };
     child.stderr?.setEncoding('utf8');
     child.stderr?.on('data', (text: string) => {
+      options.log?.(text);
       lastWords = (lastWords + text).slice(-LAST_WORDS_CHARS);
     });
     child.on('message', (message: FromEngine) => {

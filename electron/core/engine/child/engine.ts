@@ -41,7 +41,10 @@ export async function openEngine(options: EngineOptions): Promise<Result<Engine>
       build: 'never',
       skipDownload: true,
       progressLogs: false,
-      logger: (_level, message) => log.take(message),
+      logger(level, message) {
+        log.take(message);
+        process.stderr.write(`${new Date().toISOString()} ${level} ${message.trim()}\n`);
+      },
     });
   } catch (thrown) {
     const which = wanted === 'auto' || wanted === 'cpu' ? 'this machine' : `${wanted} on this machine`;
@@ -50,7 +53,6 @@ export async function openEngine(options: EngineOptions): Promise<Result<Engine>
       `node-llama-cpp has no program that runs on ${which} (${messageOf(thrown)}). Run npm ci again with optional packages, or choose the CPU.`,
     );
   }
-  // One core is the desktop's: threads that wait for one that has none spin, and all stand still.
   // One core is the desktop's: threads that wait for one that has none spin, and all stand still.
   const threads = Math.max(1, options.threads ?? llama.cpuMathCores - 1);
   // A Vulkan loader without a device is no GPU, though the library took it for one.
@@ -78,7 +80,13 @@ export async function openEngine(options: EngineOptions): Promise<Result<Engine>
   const steps = new Steps();
   const embeddings = new EmbeddingContexts(threads);
   const handlers: EngineHandlers = {
-    loadModel: ({ path, gpuLayers }, call) => models.load(path, gpuLayers, call.signal, call.tell),
+    loadModel: ({ path, gpuLayers }, call) =>
+      steps.during((step) =>
+        models.load(path, gpuLayers, call.signal, (share) => {
+          step.again();
+          call.tell(share);
+        }),
+      ),
     async unloadModel({ modelId, force }) {
       const last = models.release(modelId, force);
       if (!last.ok || !last.value) return last;
@@ -87,7 +95,7 @@ export async function openEngine(options: EngineOptions): Promise<Result<Engine>
       return ok(true);
     },
     estimateContext: (request) => contexts.estimate(request),
-    createContext: (request) => contexts.create(request),
+    createContext: (request) => steps.during(() => contexts.create(request)),
     async disposeContext(contextId) {
       await contexts.dispose(contextId);
       return ok(null);
@@ -102,9 +110,12 @@ export async function openEngine(options: EngineOptions): Promise<Result<Engine>
       contexts.use(request.contextId, (held) =>
         decode(held, request, call.tell, steps, AbortSignal.any([call.signal, held.leaving.signal])),
       ),
-    saveState: ({ contextId, path }) => contexts.use(contextId, (held) => saveState(held, path)),
+    saveState: ({ contextId, path }) =>
+      contexts.use(contextId, (held) => steps.during(() => saveState(held, path))),
     restoreState: ({ contextId, record }) =>
-      contexts.use(contextId, (held) => restoreState(held, record, () => contexts.remake(held))),
+      contexts.use(contextId, (held) =>
+        steps.during(() => restoreState(held, record, () => contexts.remake(held))),
+      ),
     chat: (request, call) =>
       contexts.use(request.contextId, (held) =>
         chat(library, held, request, call.tell, steps, AbortSignal.any([call.signal, held.leaving.signal])),

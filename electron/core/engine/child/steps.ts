@@ -1,4 +1,4 @@
-/** One piece of native work that nothing can interrupt: a batch of a prompt, a token. */
+/** One piece of native work that nothing can interrupt: a batch of a prompt, a token, a part of a load. */
 export interface Step {
   /** The next piece of the same work begins. */
   again(): void;
@@ -18,6 +18,16 @@ export class Steps {
     };
     again();
     return { again, end: () => this.#beganAtMs.delete(id) };
+  }
+
+  /** Work that is one piece, or says by its step where the next one begins. */
+  async during<T>(work: (step: Step) => Promise<T>): Promise<T> {
+    const step = this.begin();
+    try {
+      return await work(step);
+    } finally {
+      step.end();
+    }
   }
 
   /** Milliseconds of the longest one that runs now; 0: none does. */
