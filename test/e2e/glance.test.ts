@@ -1,6 +1,7 @@
 /** What must be seen and reached whoever looks: at a glance, enlarged, with names of any script, without motion. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { samplePlan } from '../support/answers.ts';
 import { findings } from '../support/axe.ts';
 import { launchBrowser } from '../support/browser.ts';
 import { type OpenPage, openPage, type PageView } from '../support/open-page.ts';
@@ -154,6 +155,24 @@ describe('page: whoever looks', () => {
     }
   });
 
+  it('shows all of a fact that runs over several lines', async () => {
+    const { page, server } = await open('three-agents', SIZES[1]);
+    for (const width of [320, 420, 1100]) {
+      await page.setViewportSize({ width, height: 720 });
+      await show(page, server, loadState('three-agents', Date.now()));
+      const cut = await page.locator('.facts > span').evaluateAll((nodes) =>
+        nodes.flatMap((node) => {
+          const range = document.createRange();
+          range.selectNodeContents(node);
+          const clip = (node.parentElement?.getBoundingClientRect().left ?? 0) + 9.6;
+          const out = [...range.getClientRects()].some((box) => box.left < clip - 0.5);
+          return out ? [node.textContent] : [];
+        }),
+      );
+      expect(cut, `${width} px`).toEqual([]);
+    }
+  });
+
   it('moves nothing where less motion is asked for, and something where it is not', async () => {
     const { page } = await open('fine');
     const moving = (): Promise<readonly string[]> =>
@@ -187,6 +206,21 @@ describe('page: whoever looks', () => {
       await show(page, server, loadState(name, Date.now()));
       expect(await findings(page), name).toEqual([]);
     }
+    await show(page, server, loadState('fine', Date.now()));
+    server.answer('/api/plan', {
+      status: 200,
+      body: samplePlan({ verdict: 'denied', denial: 'No.', risks: ['A risk.'] }),
+    });
+    await page.getByRole('button', { name: 'qwen-27b: What if I load it?' }).click();
+    await page.getByText('ctx-size').waitFor();
+    const numbers = { requestedBytes: 6.4e9, freeBytes: 3.2e9 };
+    const refused = { error: { code: 'vram_denied', message: 'Too large.', numbers } };
+    server.answer('/api/models/router%2Fvision-8b/load', { status: 503, body: refused });
+    await page.getByRole('button', { name: 'Load vision-8b', exact: true }).click();
+    await page.getByRole('alert').waitFor();
+    await page.getByRole('button', { name: 'Unload pipeline-9b' }).click();
+    await page.getByRole('alertdialog').waitFor();
+    expect(await findings(page), 'a plan, a denial and a question').toEqual([]);
     server.cut(401);
     await page.locator('.connection.locked').waitFor();
     expect(await findings(page), 'locked').toEqual([]);
