@@ -160,12 +160,15 @@ async function registered(
   for (const name of [...NAMES].reverse())
     expectOk(await ask(`REGISTER ${name}\t${cast.models[name]}\tcontext=${AGENT_TOKENS}`));
   let restored = 0;
+  const told = new Set<string>();
   for (const [name, prompt] of TURNS) {
     const answer = await ask(`DECODE ${name} ${ANSWER_TOKENS} ${prompt}`);
     expectOk(answer);
     if (answer.some((line) => line.includes('kv_swap_restored=true'))) restored += 1;
+    stage.say(story.firstSwaps(name, answer, told));
   }
   if (restored === 0) throw new NotAsTold('no context had to be brought back');
+  stage.say(story.beforeFigures());
   expectOk(await ask('STATUS'));
   expectOk(await ask('LIST'));
   const { devices, agents } = runtime.value.state();

@@ -72,6 +72,35 @@ export function exchange(line: string, answer: readonly string[]): StoryLine[] {
   ];
 }
 
+/** What the fields of a turn's answer mean, the first time that each says something. */
+export function firstSwaps(agent: string, answer: readonly string[], told: Set<string>): StoryLine[] {
+  const [, evicted = 'none', restored = 'false'] =
+    /kv_swap_evicted=(\S+) kv_swap_restored=(\S+)/.exec(answer.join('\n')) ?? [];
+  const lines: StoryLine[] = [];
+  if (evicted !== 'none' && !told.has('evicted'))
+    lines.push({
+      kind: 'tell',
+      text: `There is room for one context: ${evicted} gave its own up for ${agent}. What ${evicted} had read and said waits in host memory.`,
+    });
+  if (restored === 'true' && !told.has('restored'))
+    lines.push({
+      kind: 'good',
+      text: `${agent} is back with all that was said before, bit for bit, and nothing of it was read again.`,
+    });
+  if (evicted !== 'none') told.add('evicted');
+  if (restored === 'true') told.add('restored');
+  return lines;
+}
+
+export function beforeFigures(): StoryLine[] {
+  return [
+    {
+      kind: 'tell',
+      text: 'The whole card, and who has what of it: weights stay, one context is on the device, the others wait in host memory.',
+    },
+  ];
+}
+
 /** Protocol lines as they are, what the model said in short. */
 function shortened(answer: readonly string[]): readonly string[] {
   const begin = answer.indexOf('BEGIN_RESPONSE');
