@@ -124,7 +124,11 @@ export async function assemble(
     laneWatchAside(undefined, undefined, (readTable) => createLaneWatch(gate, readTable)),
   );
   const laneWriter = await LaneWriter.create(gate, journal, store);
-  const gatewayLane = new GatewayLane(gate, (event) => journal.tell(event));
+  const gatewayLane = new GatewayLane(
+    gate,
+    (event) => journal.tell(event),
+    () => laneWriter.troubled,
+  );
   const followLane = (): void => gatewayLane.follow(fleet.settings(), loop.models.views());
   const floors = new LearnedFloors(store);
   let sampler = newSampler(settings, clock, paths);

@@ -85,12 +85,13 @@ describe('landlord turn --supervise', () => {
 
   it('ends its command also when it was killed before the command could ask for that', async () => {
     using folder = tempFolder('supervise');
-    // Stands where setpriv is looked for first: kills whoever started it, and only then goes on.
+    // Stands where setpriv is looked for first: kills whoever started it, and goes on once it is another's child
+    // (all threads of the killed one have ended then).
     const early = join(folder.path, 'setpriv');
     const log = join(folder.path, 'log');
     writeFileSync(
       early,
-      `#!/bin/sh\nkill -KILL $PPID\nwhile [ -d /proc/$PPID ]; do [ -z "$(grep ') Z ' /proc/$PPID/stat)" ] || break; sleep 0.01; done\necho $$ >${log}.pid\nexec /usr/bin/setpriv "$@"\n`,
+      `#!/bin/sh\nkill -KILL $PPID\nnow=$PPID\nwhile [ $now = $PPID ]; do read -r _ _ _ now _ </proc/$$/stat; done\necho $$ >${log}.new; mv ${log}.new ${log}.pid\nexec /usr/bin/setpriv "$@"\n`,
       { mode: 0o755 },
     );
     await using agent = startOther(turn('sh', '-c', `echo ran >${log}; exec sleep 60`), {

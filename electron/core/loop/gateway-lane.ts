@@ -21,9 +21,13 @@ export class GatewayLane {
   #written: { readonly root: string; readonly text: string } | null = null;
   #trouble: string | null = null;
 
-  constructor(gate: Pick<Gate, 'root'>, tell: (event: NewEvent) => void) {
+  readonly #isClosed: () => boolean;
+
+  /** `isClosed`: lanes can't be set up here, which is told already. */
+  constructor(gate: Pick<Gate, 'root'>, tell: (event: NewEvent) => void, isClosed: () => boolean) {
     this.#gate = gate;
     this.#tell = tell;
+    this.#isClosed = isClosed;
   }
 
   listens(port: number): void {
@@ -35,6 +39,7 @@ export class GatewayLane {
   follow(backends: readonly BackendSetting[], views: readonly ModelView[]): void {
     const port = this.#port;
     if (port === null || (this.#seen?.backends === backends && this.#seen.views === views)) return;
+    if (this.#isClosed()) return;
     this.#seen = { backends, views };
     const meaning = lanesBehindGateway(backends, views, port);
     if (meaning === null) {
@@ -45,8 +50,7 @@ export class GatewayLane {
     const text = JSON.stringify(meaning);
     if (root === null || (this.#written?.root === root && this.#written.text === text)) return;
     if (this.#written !== null && this.#written.root !== root) this.#remove(port);
-    this.#write(root, port, { ...meaning, ...writer() });
-    this.#written = { root, text };
+    if (this.#write(root, port, { ...meaning, ...writer() })) this.#written = { root, text };
   }
 
   /** Before we stop listening. */
@@ -55,7 +59,7 @@ export class GatewayLane {
     this.#port = null;
   }
 
-  #write(root: string, port: number, means: LaneMeaning | null): void {
+  #write(root: string, port: number, means: LaneMeaning | null): boolean {
     const setup = { name: `${LOCAL_HOST}_${port}`, width: null, means };
     const done = setUpLane(root, setup, this.#gate.root()?.from === 'machine-wide');
     const trouble = done.ok ? null : done.error.message;
@@ -63,6 +67,7 @@ export class GatewayLane {
       this.#tell({ kind: 'fail_open', reason: trouble, numbers: {} });
     }
     this.#trouble = trouble;
+    return done.ok;
   }
 
   /** Ours, and one left behind at our port. */

@@ -69,6 +69,11 @@ export class LaneWriter {
     this.#tell(troubles, backends ?? []);
   }
 
+  /** Something stands in the way, which has been told. */
+  get troubled(): boolean {
+    return this.#troubles.size > 0;
+  }
+
   /** Why turns go on without their lanes here, such as a home on a network; null: they do not. */
   #closed(lane: string): string | null {
     const plan = this.#gate.plan(`http://${lane.replace('_', ':')}`, null);
