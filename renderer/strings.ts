@@ -246,6 +246,7 @@ export const strings = {
       config_loaded: 'settings',
       config_rejected: 'settings rejected',
       orphan_found: 'orphan',
+      tenant_asked: 'asked to free memory',
       parked: 'conversation kept',
       unparked: 'conversation back',
       parking_failed: 'conversation not kept',

@@ -42,6 +42,7 @@ export const EVENT_KINDS = [
   'config_loaded',
   'config_rejected',
   'orphan_found',
+  'tenant_asked',
   'parked',
   'unparked',
   'parking_failed',

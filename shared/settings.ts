@@ -81,6 +81,9 @@ export interface FallbackSetting {
   readonly models: Readonly<Record<string, string>>;
 }
 
+/** Which ComfyUI may be asked to free its memory without a question: all that are found, or those at these addresses. */
+export type ComfySettings = 'found' | readonly string[];
+
 /** `ask`: a person says so each time. */
 export interface DrainSettings {
   readonly kill: 'ask' | 'always';
@@ -141,6 +144,8 @@ export interface Settings {
   readonly footprints: Readonly<Record<string, number>>;
   readonly fallbacks: readonly FallbackSetting[];
   readonly agents: Readonly<Record<string, AgentSetting>>;
+  /** Left out: none without a question. */
+  readonly comfyui?: ComfySettings;
   /** What a drain does by itself once a server does not let go; left out: it asks. */
   readonly drain?: DrainSettings;
   /** Left out: `DEFAULT_ENGINE`. */

@@ -19,6 +19,7 @@ import { Syslog } from './events/syslog.ts';
 import { createGate } from './gate/gate.ts';
 import { createLaneWatch } from './gate/lane-watch.ts';
 import { mountGateway } from './gateway/mount.ts';
+import { comfyGuests, summed } from './guests/open-guests.ts';
 import { footprintsInChild } from './ledger/footprint/footprint-source.ts';
 import { referencesInChild } from './ledger/footprint/reference-source.ts';
 import { Ledger } from './ledger/ledger.ts';
@@ -175,7 +176,9 @@ export async function assemble(
     onLoaded: (view) => parking.loaded(view),
     bootMs: () => uptime() * 1000,
     uses: (modelId) => gateway.use(modelId) ?? laneUse(lanes.list(), modelId),
-    relieve: (devices) => (desk === null ? new Map() : relieve(desk, context, devices)),
+    relieve: (devices) =>
+      summed(guests.relieve(devices), desk === null ? new Map() : relieve(desk, context, devices)),
+    guests: (deviceId, why) => guests.makeRoom(deviceId, why),
     onStep: () => {
       publisher.stepped();
       followLane();
@@ -183,6 +186,11 @@ export async function assemble(
     onWishes: (wishes) => wishKeeper.write(wishes),
   });
   const offers = new Offers(() => loop.wake());
+  const guests = comfyGuests(
+    () => context,
+    offers,
+    () => sampler,
+  );
   const context: CommandContext = {
     loop,
     fleet,
@@ -320,6 +328,7 @@ export async function assemble(
       void discover();
       void lookForOrphans();
       void parking.tidy();
+      void guests.look();
     },
     learn() {
       if (!learnsFloor(loop.settings)) return;

@@ -127,6 +127,11 @@ export class ControlLoop {
     this.step();
   }
 
+  /** Memory that others give back when they are asked; 0: none. */
+  async guestsGive(deviceId: string, why: string): Promise<number> {
+    return (await this.#options.guests?.(deviceId, why)) ?? 0;
+  }
+
   /** A load of ours is booked though its backend has not begun it yet. */
   promise(modelId: string, promised: boolean): void {
     if (promised) this.#promised.add(bookingId(modelId));

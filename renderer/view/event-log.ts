@@ -39,6 +39,7 @@ const GROUPS: Readonly<Partial<Record<EventKind, EventGroup>>> = {
   reserved: 'memory',
   reservation_over: 'memory',
   orphan_found: 'memory',
+  tenant_asked: 'memory',
   parked: 'models',
   unparked: 'models',
   parking_failed: 'models',

@@ -1,4 +1,5 @@
 import type { DeviceKind } from '../../../shared/state.ts';
+import type { ProgramSort } from '../process/known-programs.ts';
 
 /** Where a reading came from. */
 export type SampleSource =
@@ -64,6 +65,8 @@ export interface ProcessMemory {
   /** `C`, `G` or `C+G` as NVIDIA types it; null elsewhere. */
   readonly type: 'C' | 'G' | 'C+G' | null;
   readonly source: 'drm-fdinfo' | 'kfd' | 'nvml' | 'nvidia-smi' | 'statm';
+  /** What it is known to be, and then `name` is what people call it; left out: not known. */
+  readonly sort?: ProgramSort;
 }
 
 export interface SamplerTrouble {

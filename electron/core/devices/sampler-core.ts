@@ -2,6 +2,7 @@ import { amdgpuReader } from './amdgpu-reader.ts';
 import { chooseCards } from './chosen-cards.ts';
 import { tegraModel } from './discovery.ts';
 import { drmReader } from './drm-reader.ts';
+import { programNames } from './name-programs.ts';
 import { nvidiaSmiReader } from './nvidia-smi-reader.ts';
 import { loadNvml } from './nvml-binding.ts';
 import { nvmlReader, type ProcessNames } from './nvml-reader.ts';
@@ -23,6 +24,9 @@ const REDISCOVER_MS = 30_000;
 const REDISCOVER_FAILED_MS = 5000;
 /** A walk over /proc is dear: however urgent, not more often than this. */
 const HURRIED_PROCESSES_MS = 500;
+/** A change of this much in a device's use has somebody behind it who is to be named. */
+const JUMP_BYTES = 256 * 1024 * 1024;
+const JUMP_PAUSE_MS = 150;
 
 export interface SamplerCore {
   /** One turn; never rejects. */
@@ -60,6 +64,9 @@ export function samplerCore(parts: CoreParts, config: SamplerConfig): SamplerCor
   let sequence = 0;
   let cardNames: ReadonlyMap<string, string> = new Map();
   let namesAsked = false;
+  /** In use when processes were last read, by device. */
+  let usedThen: ReadonlyMap<string, number | null> = new Map();
+  const nameAll = programNames(tree);
 
   const askNames = (found: readonly CardFacts[]): void => {
     const nameless = found.filter((card) => isFallbackName(card.name));
@@ -116,6 +123,11 @@ export function samplerCore(parts: CoreParts, config: SamplerConfig): SamplerCor
     return plain.devices.map(wordedSample);
   };
 
+  const hasJumped = ({ id, usedBytes }: DeviceSample): boolean => {
+    const then = usedThen.get(id) ?? null;
+    return usedBytes !== null && then !== null && Math.abs(usedBytes - then) >= JUMP_BYTES;
+  };
+
   const tick = async (nowMs: number): Promise<SampleSet> => {
     if (nowMs >= discoverAtMs) rediscover(nowMs);
     const wantProcesses = nowMs >= processesAtMs;
@@ -134,8 +146,14 @@ export function samplerCore(parts: CoreParts, config: SamplerConfig): SamplerCor
       troubles.push({ code: 'device-lost', message: sample.error ?? '', deviceId: sample.id });
     }
     if (devices.length === 0) devices = await stand(nowMs);
+    // Whose it is, is told with the jump and not two seconds after it: until then it would be the desktop's.
+    if (wantProcesses) usedThen = new Map(devices.map((sample) => [sample.id, sample.usedBytes]));
+    else if (nowMs - processesReadMs >= JUMP_PAUSE_MS && devices.some(hasJumped)) {
+      processesAtMs = nowMs;
+      return tick(nowMs);
+    }
     if (troubles.length > 0) discoverAtMs = Math.min(discoverAtMs, nowMs + REDISCOVER_FAILED_MS);
-    const rows = wantProcesses ? rowsOf(readings, scanned, devices, scanner, watched) : null;
+    const rows = wantProcesses ? nameAll(rowsOf(readings, scanned, devices, scanner, watched)) : null;
     sequence += 1;
     return { sequence, takenAtMs: nowMs, devices, processes: rows, troubles: troubles.map(wordedTrouble) };
   };

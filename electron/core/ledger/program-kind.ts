@@ -1,4 +1,5 @@
 import type { ProcessMemory } from '../devices/sample.ts';
+import { isDesktopSort } from '../process/known-programs.ts';
 
 /**
  * Whether a process that is none of ours belongs to the desktop or is a job of its own. Names decide
@@ -6,6 +7,7 @@ import type { ProcessMemory } from '../devices/sample.ts';
  * calls compositors and video players C+G or even C; kfd lists compute clients only.
  */
 export function programKind(use: ProcessMemory): 'desktop' | 'foreign' {
+  if (use.sort !== undefined) return isDesktopSort(use.sort) ? 'desktop' : 'foreign';
   const name = programName(use.name).toLowerCase();
   if (DESKTOP.test(name)) return 'desktop';
   if (JOBS.test(name) || name.endsWith('.exe')) return 'foreign';

@@ -34,6 +34,8 @@ export interface ControlLoopOptions {
   readonly uses?: ModelUses;
   /** Agents of the engine give memory back before models have to; answers what is on its way, by device. */
   readonly relieve?: (devices: readonly GuardDevice[]) => ReadonlyMap<string, number>;
+  /** Asks others on a device to give memory back; resolves with the bytes that came. Left out: nobody is asked. */
+  readonly guests?: (deviceId: string, why: string) => Promise<number>;
   /** A model has just been seen loaded that was not before. */
   readonly onLoaded?: (view: ModelView) => void;
   /** Called after each step. */

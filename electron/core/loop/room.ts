@@ -38,6 +38,9 @@ export function roomPlan(
 
 /** Unloads idle models until `denial` would no longer hold; false when they can't give enough, or turn out busy. */
 export async function makeRoomFor(loop: ControlLoop, wish: RoomWish): Promise<boolean> {
+  // Who holds memory without working gives it back before any model has to leave.
+  const given = await loop.guestsGive(wish.deviceId, `${wish.name} was asked for`);
+  if (wish.denial.shortBytes !== null && given >= wish.denial.shortBytes) return true;
   const plan = roomPlan(loop, wish);
   if (plan === null || !plan.enough || plan.models.length === 0) return false;
   const { requestedBytes, freeBytes, floorBytes } = wish.denial;

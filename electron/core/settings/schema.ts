@@ -259,6 +259,16 @@ export const configSchema = mapping(
       description:
         'How agents are served, by the name they give: their class, and what happens while the lane is busy.',
     }),
+    comfyui: z
+      .union([z.literal('found'), listOf(url, '["http://127.0.0.1:8188"]')], {
+        error: (issue) =>
+          `${shown(issue.input)} is not understood; write found, or ["http://127.0.0.1:8188"]`,
+      })
+      .nullish()
+      .meta({
+        description:
+          'Which ComfyUI is asked to free its memory before a model is evicted: those at these addresses, or found: each one on this machine. Not set: only when a person says so.',
+      }),
     drain: mapping(
       {
         kill: oneOf(['ask', 'always']).nullish().meta({

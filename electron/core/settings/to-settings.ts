@@ -35,6 +35,7 @@ export function toSettings(config: ParsedConfig, home: string | null): Settings 
       const kind = agent.class ?? 'interactive';
       return { class: kind, onBusy: agent.onBusy ?? (kind === 'batch' ? 'wait' : 'fallback') };
     }),
+    ...(config.comfyui === undefined || config.comfyui === null ? {} : { comfyui: config.comfyui }),
     ...(config.drain === undefined || config.drain === null
       ? {}
       : { drain: { kill: config.drain.kill ?? 'ask', restart: config.drain.restart ?? 'ask' } }),

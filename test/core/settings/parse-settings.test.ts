@@ -33,6 +33,7 @@ fallbacks:
 agents:
   writer: { class: interactive, onBusy: reject }
   indexer: { class: batch }
+comfyui: ["http://localhost:8188"]
 drain: { kill: always }
 engine: { context: 8192, hostMemory: 10%, files: off, parallel: 2, turnTokens: 32 }
 parking: { limit: 4GB, keep: 2h }
@@ -121,6 +122,7 @@ describe('parseSettings', () => {
         writer: { class: 'interactive', onBusy: 'reject' },
         indexer: { class: 'batch', onBusy: 'wait' },
       },
+      comfyui: ['http://localhost:8188'],
       drain: { kill: 'always', restart: 'ask' },
       engine: {
         contextTokens: 8192,
