@@ -21,10 +21,16 @@ export function lockTrouble(path: string): string | null {
   }
 }
 
-/** undefined: nothing is there, perhaps because something above it is no folder. */
-function look(stat: (path: string) => Stats, path: string): Stats | undefined {
+/**
+ * undefined: nothing is there, perhaps because something above it is no folder. Asked without an exception
+ * for a missing file: a lane that was never used is looked at with every reading.
+ */
+function look(
+  stat: (path: string, options: { readonly throwIfNoEntry: false }) => Stats | undefined,
+  path: string,
+): Stats | undefined {
   try {
-    return stat(path);
+    return stat(path, { throwIfNoEntry: false });
   } catch (thrown) {
     if (errnoOf(thrown) === 'ENOENT' || errnoOf(thrown) === 'ENOTDIR') return undefined;
     throw thrown;
