@@ -2,8 +2,12 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { forbidsSkipping } from '../../build/tally.ts';
+import type { DeskWorld } from '../../electron/core/engine/desk/desk-world.ts';
 import { nodeEngineProcess } from '../../electron/core/engine/engine-process.ts';
-import { must, say, TALKER_SHAPE, type TestEngine, testEngine } from '../support/engine.ts';
+import { footprintsInChild } from '../../electron/core/ledger/footprint/footprint-source.ts';
+import { answered, DEVICE, decode, deskBench } from '../support/desk-bench.ts';
+import { must, NEVER, say, TALKER_SHAPE, type TestEngine, testEngine } from '../support/engine.ts';
+import { gguf } from '../support/gguf.ts';
 
 /** Mesa's Vulkan device that computes on the CPU: real offload without a graphics card. */
 const ICD_FOLDER = '/usr/share/vulkan/icd.d';
@@ -60,6 +64,45 @@ function onVulkan(driver: string): void {
         expect(engine.ended).toEqual([]);
       },
     );
+
+    it('admits an agent with the layers that have room, where that is asked for, and it speaks', async () => {
+      const footprints = footprintsInChild(process.execPath);
+      const estimate: DeskWorld['estimate'] = ({ path, contextTokens, gpuLayers }) =>
+        footprints.footprintOf({
+          modelPath: path,
+          args: [
+            ...['--parallel', '1', '--ubatch-size', '512'],
+            ...(contextTokens === null ? [] : ['--ctx-size', String(contextTokens)]),
+            ...(gpuLayers === null ? [] : ['--n-gpu-layers', String(gpuLayers)]),
+          ],
+          kind: 'vulkan',
+          build: null,
+        });
+      const path = await gguf(TALKER_SHAPE);
+      const asked = { path, contextTokens: 512, kind: 'vulkan' } as const;
+      const whole = must(await estimate({ ...asked, gpuLayers: null }));
+      const three = must(await estimate({ ...asked, gpuLayers: 3 }));
+      expect(three.totalBytes).toBeLessThan(whole.totalBytes);
+      await using bench = await deskBench({ capBytes: three.totalBytes, host: engine.host, estimate });
+      const request = { agent: 'smol', path, holder: null, class: null, contextTokens: 512 };
+      expect(await bench.desk.register({ ...request, fit: false }, NEVER)).toMatchObject({
+        ok: false,
+        error: { denial: { code: 'CAP' } },
+      });
+      expect(await bench.desk.register({ ...request, fit: true }, NEVER)).toMatchObject({
+        ok: true,
+        value: { gpuLayers: 3 },
+      });
+      const answer = await answered(decode(bench.desk, 'smol', 8, 'hello'));
+      expect(answer.generatedTokens).toBeGreaterThan(0);
+      expect(bench.ledger.book(DEVICE)?.bookedBytes).toBeLessThanOrEqual(three.totalBytes);
+      // Some of its weights are on the device, and not all.
+      const { deviceBytes } = must(await engine.host.memory());
+      expect(deviceBytes).toBeGreaterThan(0);
+      expect(deviceBytes).toBeLessThan(whole.totalBytes - whole.overheadBytes);
+      await bench.desk.unregister('smol');
+      expect(must(await engine.host.memory()).deviceBytes).toBe(0);
+    });
 
     it('refuses a cache that the device does not take, which llama.cpp would abort on', async () => {
       const model = await engine.load();

@@ -7,6 +7,7 @@ import type { DecodeAnswer, DeskResult } from '../../electron/core/engine/desk/d
 import type { DeskPolicy, DeskWorld } from '../../electron/core/engine/desk/desk-world.ts';
 import { StateFiles } from '../../electron/core/engine/desk/state-files.ts';
 import type { TurnLimits } from '../../electron/core/engine/desk/turns.ts';
+import type { EngineHost } from '../../electron/core/engine/engine-host.ts';
 import { checkInvariants } from '../../electron/core/ledger/invariants.ts';
 import { Ledger } from '../../electron/core/ledger/ledger.ts';
 import { ok } from '../../shared/errors.ts';
@@ -44,6 +45,9 @@ export interface DeskBenchOptions {
   readonly fileBudgetBytes?: number;
   readonly limits?: Partial<TurnLimits>;
   readonly engine?: StandInOptions;
+  /** In place of the stand-in. */
+  readonly host?: EngineHost;
+  readonly estimate?: DeskWorld['estimate'];
 }
 
 const NEVER = new AbortController().signal;
@@ -74,24 +78,26 @@ export async function deskBench(options: DeskBenchOptions): Promise<DeskBench> {
     roomToMake: null,
   };
   const world: DeskWorld = {
-    host: engine,
+    host: options.host ?? engine,
     ledger,
     clock: systemClock,
-    estimate: async ({ gpuLayers, contextTokens }) => {
-      const share = gpuLayers === null ? 1 : gpuLayers / 4;
-      return ok({
-        weightsBytes: weightsBytes * share,
-        kvBytes: contextBytes,
-        recurrentBytes: 0,
-        computeBytes: 0,
-        overheadBytes,
-        totalBytes: weightsBytes * share + contextBytes + overheadBytes,
-        layers: 4,
-        kvLayers: 4,
-        contextTokens: contextTokens ?? 4096,
-        notes: [],
-      });
-    },
+    estimate:
+      options.estimate ??
+      (async ({ gpuLayers, contextTokens }) => {
+        const share = gpuLayers === null ? 1 : gpuLayers / 4;
+        return ok({
+          weightsBytes: weightsBytes * share,
+          kvBytes: contextBytes,
+          recurrentBytes: 0,
+          computeBytes: 0,
+          overheadBytes,
+          totalBytes: weightsBytes * share + contextBytes + overheadBytes,
+          layers: 4,
+          kvLayers: 4,
+          contextTokens: contextTokens ?? 4096,
+          notes: [],
+        });
+      }),
     device: async () => ok({ id: DEVICE, name: 'Simulated card', kind: 'cuda', unified: false }),
     devices: () => [DEVICE],
     engineIdle: async () => undefined,
