@@ -7,9 +7,9 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 /**
  * Three groups, one after the other, so that real servers and a browser do not compete with the
  * unit tests for a small machine's cores. (Order 0 would not do: Vitest puts files of that order last
- * where it has one worker.) No time limit here asserts speed: they end hangs. What runs real servers,
- * a browser or other processes gets a second try, since another program's load on the machine can move
- * its moments; the tally names each that needed it, so that none hides.
+ * where it has one worker.) No time limit here asserts speed: they end hangs. A test gets a second
+ * try, since most run servers, children or a browser, and another program's load on the machine can
+ * move their moments; the tally names each that needed it, so that none hides.
  */
 export default defineConfig({
   root,
@@ -17,6 +17,7 @@ export default defineConfig({
   test: {
     allowOnly: false,
     passWithNoTests: false,
+    retry: 1,
     reporters: ['default', new TallyReporter()],
     projects: [
       {
@@ -38,7 +39,6 @@ export default defineConfig({
           include: ['test/integration/**/*.test.ts', 'test/package/**/*.test.ts'],
           pool: 'forks',
           maxWorkers: 1,
-          retry: 1,
           testTimeout: 180_000,
           hookTimeout: 180_000,
           sequence: { groupOrder: 2 },
@@ -51,7 +51,6 @@ export default defineConfig({
           include: ['test/e2e/**/*.test.ts'],
           pool: 'forks',
           maxWorkers: 1,
-          retry: 1,
           testTimeout: 90_000,
           hookTimeout: 90_000,
           sequence: { groupOrder: 3 },
