@@ -55,7 +55,7 @@ export async function eventToUnload(
     const from = landlord.events.length;
     wire.clear();
     await load(router, newcomer);
-    await landlord.event('evicted', from, `router/${loser}`, 10_000);
+    await landlord.event('evicted', from, `router/${loser}`, 60_000);
     const loadingAtMs = wire.firstAtMs('from the server', `"model":"${newcomer}"`, '"loading"');
     const unloadAtMs = wire.firstAtMs('to the server', 'POST /models/unload');
     if (loadingAtMs === null || unloadAtMs === null) throw new Error('the wire did not show both');
@@ -100,7 +100,7 @@ async function occupy(
   if (pid === undefined) throw new Error('vision-8b has no process');
   const before = procfs().stat(pid)?.cpuTicks ?? 0;
   const { done } = router.chat('vision-8b', { promptChars: 28_000, tokens: 1 });
-  await until(() => (procfs().stat(pid)?.cpuTicks ?? 0) > before + 20, 10_000, 'vision-8b to be at work');
+  await until(() => (procfs().stat(pid)?.cpuTicks ?? 0) > before + 20, 60_000, 'vision-8b to be at work');
   return { pid, done };
 }
 
@@ -119,8 +119,8 @@ async function killRound(
   const from = landlord.events.length;
   const fromMs = performance.now();
   const big = router.chat('qwen-27b').done;
-  await until(() => isGone(pid), 9_000, 'the loser to be gone');
-  await until(() => (landlord.card.reading().models['vision-8b'] ?? 0) === 0, 5_000, 'the card to show it');
+  await until(() => isGone(pid), 60_000, 'the loser to be gone');
+  await until(() => (landlord.card.reading().models['vision-8b'] ?? 0) === 0, 30_000, 'the card to show it');
   const freeAtMs = performance.now();
   const loadingAtMs = nowLoading(fromMs);
   if (loadingAtMs === null) throw new Error('the router told of no load');
@@ -203,14 +203,14 @@ export async function floorToFree(rounds: number): Promise<readonly number[]> {
   for (let round = 0; round < rounds; round += 1) {
     await landlord.model('router/mid-14b', (model) => model.status === 'unloaded', 'unloaded');
     await load(router, 'mid-14b');
-    await until(() => held() >= 18 * GB, 20_000, 'the card to show mid-14b');
+    await until(() => held() >= 18 * GB, 60_000, 'the card to show mid-14b');
     await landlord.model('router/mid-14b', (model) => model.busy === false, 'not busy');
     // Idle by the config, so that what is measured is not the wait for that.
     await new Promise((resolve) => setTimeout(resolve, 1_500));
     const from = landlord.events.length;
     const brokenAtMs = performance.now();
     card.set({ name: 'game', bytes: 15 * GB, type: 'G' });
-    await until(() => held() === 0, 20_000, 'the card to show that mid-14b has left');
+    await until(() => held() === 0, 60_000, 'the card to show that mid-14b has left');
     times.push(performance.now() - brokenAtMs);
     await landlord.event('evicted', from, 'router/mid-14b');
     card.set({ name: 'game', bytes: 0, type: 'G' });
