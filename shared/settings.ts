@@ -144,6 +144,10 @@ export interface Settings {
   readonly footprints: Readonly<Record<string, number>>;
   readonly fallbacks: readonly FallbackSetting[];
   readonly agents: Readonly<Record<string, AgentSetting>>;
+  /** Whether the kernel's log is followed; left out: it is, where that is permitted. */
+  readonly kernelLog?: 'on' | 'off';
+  /** Whether processes whose server is gone are ended without a question; left out: never. */
+  readonly orphans?: 'ask' | 'end';
   /** Left out: none without a question. */
   readonly comfyui?: ComfySettings;
   /** What a drain does by itself once a server does not let go; left out: it asks. */

@@ -19,7 +19,7 @@ import { Syslog } from './events/syslog.ts';
 import { createGate } from './gate/gate.ts';
 import { createLaneWatch } from './gate/lane-watch.ts';
 import { mountGateway } from './gateway/mount.ts';
-import { comfyGuests, summed } from './guests/open-guests.ts';
+import { summed } from './guests/open-guests.ts';
 import { footprintsInChild } from './ledger/footprint/footprint-source.ts';
 import { referencesInChild } from './ledger/footprint/reference-source.ts';
 import { Ledger } from './ledger/ledger.ts';
@@ -40,9 +40,9 @@ import { LaneBook } from './loop/lanes.ts';
 import { LearnedFloors, learnsFloor } from './loop/learned-floors.ts';
 import type { CommandContext } from './loop/load-command.ts';
 import { LoadWatch } from './loop/load-watch.ts';
+import { Lookouts } from './loop/lookouts.ts';
 import { noticesOf } from './loop/notices.ts';
 import { Offers } from './loop/offers.ts';
-import { OrphanWatch } from './loop/orphan-watch.ts';
 import { type AgentsOf, Publisher } from './loop/publisher.ts';
 import { ReportDesk } from './loop/reports.ts';
 import { Reservations } from './loop/reservations.ts';
@@ -177,8 +177,8 @@ export async function assemble(
     bootMs: () => uptime() * 1000,
     uses: (modelId) => gateway.use(modelId) ?? laneUse(lanes.list(), modelId),
     relieve: (devices) =>
-      summed(guests.relieve(devices), desk === null ? new Map() : relieve(desk, context, devices)),
-    guests: (deviceId, why) => guests.makeRoom(deviceId, why),
+      summed(lookouts.guests.relieve(devices), desk === null ? new Map() : relieve(desk, context, devices)),
+    guests: (deviceId, why) => lookouts.guests.makeRoom(deviceId, why),
     onStep: () => {
       publisher.stepped();
       followLane();
@@ -186,11 +186,7 @@ export async function assemble(
     onWishes: (wishes) => wishKeeper.write(wishes),
   });
   const offers = new Offers(() => loop.wake());
-  const guests = comfyGuests(
-    () => context,
-    offers,
-    () => sampler,
-  );
+  const lookouts = new Lookouts({ context: () => context, offers, sampler: () => sampler });
   const context: CommandContext = {
     loop,
     fleet,
@@ -316,19 +312,13 @@ export async function assemble(
   });
   desk = openDesk;
   void discover();
-  const orphans = new OrphanWatch();
-  const lookForOrphans = async (): Promise<void> => {
-    const servers = await sampler.servers();
-    if (!servers.ok) return;
-    const memory = loop.sight.processes(clock.monotonicMs());
-    for (const event of orphans.look(servers.value, memory)) journal.tell(event);
-  };
+  // What is only tried out has no kernel of its own.
+  if (options.systemLog !== false) lookouts.start();
   const stopChores = startChores({
     look() {
       void discover();
-      void lookForOrphans();
       void parking.tidy();
-      void guests.look();
+      void lookouts.look();
     },
     learn() {
       if (!learnsFloor(loop.settings)) return;
@@ -392,6 +382,7 @@ export async function assemble(
       await gateway.stop();
       await openDesk.stop();
       stopChores();
+      lookouts.stop();
       loop.stop();
       reference.stop();
       await settingsFile.stop();

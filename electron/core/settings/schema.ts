@@ -269,6 +269,16 @@ export const configSchema = mapping(
         description:
           'Which ComfyUI is asked to free its memory before a model is evicted: those at these addresses, or found: each one on this machine. Not set: only when a person says so.',
       }),
+    kernelLog: oneOf(['on', 'off']).nullish().meta({
+      description:
+        "Whether the kernel's log is followed for trouble of the graphics driver, where it may be read.",
+      'x-default': 'on',
+    }),
+    orphans: oneOf(['ask', 'end']).nullish().meta({
+      description:
+        "Whether a model's process whose server is gone is ended without a question, once that is proven.",
+      'x-default': 'ask',
+    }),
     drain: mapping(
       {
         kill: oneOf(['ask', 'always']).nullish().meta({

@@ -36,6 +36,8 @@ export function toSettings(config: ParsedConfig, home: string | null): Settings 
       return { class: kind, onBusy: agent.onBusy ?? (kind === 'batch' ? 'wait' : 'fallback') };
     }),
     ...(config.comfyui === undefined || config.comfyui === null ? {} : { comfyui: config.comfyui }),
+    ...(typeof config.kernelLog === 'string' ? { kernelLog: config.kernelLog } : {}),
+    ...(typeof config.orphans === 'string' ? { orphans: config.orphans } : {}),
     ...(config.drain === undefined || config.drain === null
       ? {}
       : { drain: { kill: config.drain.kill ?? 'ask', restart: config.drain.restart ?? 'ask' } }),

@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
 import { orphanIdentity, orphansAmong } from '../../../electron/core/backends/orphans.ts';
-import { OrphanWatch } from '../../../electron/core/loop/orphan-watch.ts';
+import { OrphanWatch, withoutProcess } from '../../../electron/core/loop/orphan-watch.ts';
 import type { ProcessFacts } from '../../../electron/core/process/identity.ts';
+import { ok } from '../../../shared/errors.ts';
 
 const facts = (change: Partial<ProcessFacts>): ProcessFacts => ({
   pid: 200,
@@ -61,18 +62,61 @@ it('is told once, where it holds memory of a device, with how it can be ended', 
       source: 'nvml' as const,
     },
   ];
-  expect(watch.look([facts({})], [])).toEqual([]);
-  const [event, ...others] = watch.look([facts({})], holds(200));
+  expect(watch.look([facts({})], [])).toEqual({ events: [], offers: [] });
+  const [event, ...others] = watch.look([facts({})], holds(200)).events;
   expect(others).toEqual([]);
   expect(event).toMatchObject({ kind: 'orphan_found', numbers: { pid: 200, heldBytes: 4_000_000_000 } });
   expect(event?.reason).toMatch(
     /Process 200 holds 4\.0 GB and serves nobody: the llama\.cpp router on port 8080.*landlord orphans --end 200/,
   );
-  expect(watch.look([facts({})], holds(200))).toEqual([]);
+  expect(watch.look([facts({})], holds(200)).events).toEqual([]);
 });
 
 it('can be proven a second time only where it listens and its command can be read', () => {
   expect(orphanIdentity({ facts: facts({}), why: '' })).toMatchObject({ pid: 200, port: 41_001 });
   expect(orphanIdentity({ facts: facts({ listeningPorts: null }), why: '' })).toBeNull();
   expect(orphanIdentity({ facts: facts({ command: null }), why: '' })).toBeNull();
+});
+
+const row = (pid: number, deviceId = 'pci:0000:03:00.0') => ({
+  pid,
+  name: 'llama-server',
+  deviceId,
+  bytes: 4_000_000_000,
+  type: 'C' as const,
+  startTimeTicks: null,
+  gttBytes: null,
+  source: 'nvml' as const,
+});
+
+it('is offered to be ended as long as it stands, and ended once it is proven again', async () => {
+  const armed: number[] = [];
+  const watch = new OrphanWatch(async (identity) => {
+    armed.push(identity.pid);
+    return ok({
+      kill: async () => ok({ goneAfterMs: 5 }),
+      [Symbol.dispose]: () => undefined,
+    });
+  });
+  for (const _look of [1, 2])
+    expect(watch.look([facts({})], [row(200)]).offers.map((offer) => offer.id)).toEqual(['orphan 200 20']);
+  // Nothing to prove it by: it is told, and not offered.
+  expect(watch.look([facts({ listeningPorts: [] })], [row(200)]).offers).toEqual([]);
+  const [offer] = watch.look([facts({})], [row(200)]).offers;
+  expect(await offer?.run(new AbortController().signal)).toMatchObject({
+    value: { message: 'Process 200 is gone.' },
+  });
+  expect(armed).toEqual([200]);
+});
+
+it('what a driver lists without a living process is said as such (32-zombie-rows)', () => {
+  const living = facts({ pid: 1 });
+  const zombie = facts({ pid: 2, state: 'Z', parentPid: 77 });
+  const found = withoutProcess([row(1), row(2), row(3), row(4, 'sim:0')], [living, zombie]);
+  expect(found.map((event) => event.numbers.pid)).toEqual([2, 3]);
+  expect(found[0]?.reason).toMatch(/has ended and still counts for 4\.0 GB: process 77/);
+  expect(found[1]?.reason).toMatch(/is not there: it runs in a container, or it has ended/);
+  const watch = new OrphanWatch();
+  expect(watch.look([], [row(3)], []).events).toHaveLength(1);
+  expect(watch.look([], [row(3)], []).events).toEqual([]);
 });

@@ -33,6 +33,8 @@ fallbacks:
 agents:
   writer: { class: interactive, onBusy: reject }
   indexer: { class: batch }
+kernelLog: off
+orphans: end
 comfyui: ["http://localhost:8188"]
 drain: { kill: always }
 engine: { context: 8192, hostMemory: 10%, files: off, parallel: 2, turnTokens: 32 }
@@ -122,6 +124,8 @@ describe('parseSettings', () => {
         writer: { class: 'interactive', onBusy: 'reject' },
         indexer: { class: 'batch', onBusy: 'wait' },
       },
+      kernelLog: 'off',
+      orphans: 'end',
       comfyui: ['http://localhost:8188'],
       drain: { kill: 'always', restart: 'ask' },
       engine: {

@@ -1,0 +1,51 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { followKernelLog, type KernelLog } from '../../../electron/core/kernel-log/source.ts';
+import { until } from '../../support/router.ts';
+
+let bin = '';
+let log: KernelLog | null = null;
+const path = process.env.PATH;
+beforeEach(() => {
+  bin = mkdtempSync(join(tmpdir(), 'landlord-kernel-'));
+  mkdirSync(bin, { recursive: true });
+  process.env.PATH = `${bin}${delimiter}${path}`;
+});
+afterEach(() => {
+  log?.stop();
+  process.env.PATH = path;
+  rmSync(bin, { recursive: true, force: true });
+});
+
+function program(name: string, text: string): void {
+  writeFileSync(join(bin, name), `#!/bin/sh\n${text}\n`);
+  chmodSync(join(bin, name), 0o755);
+}
+
+it('follows the journal, read-only and from now on', async () => {
+  program(
+    'journalctl',
+    `echo "$*" > ${bin}/args\nprintf '{"MESSAGE":"one"}\\n{"MESS'\nprintf 'AGE":"two"}\\n'\nexec sleep 60`,
+  );
+  const messages: string[] = [];
+  log = followKernelLog((message) => messages.push(message));
+  await until(() => messages.length === 2, 20_000, 'two messages');
+  expect(messages).toEqual(['one', 'two']);
+  expect(log.note()).toBeNull();
+});
+
+it('takes /dev/kmsg where the journal may not be read, and says so where neither may', async () => {
+  program('journalctl', 'exit 1');
+  program('cat', `printf '3,1,99999999999999,-;late\\n3,1,5,-;early\\n'\nexec sleep 60`);
+  const messages: string[] = [];
+  log = followKernelLog((message) => messages.push(message));
+  await until(() => messages.length > 0, 20_000, 'a message');
+  expect(messages).toEqual(['late']);
+  log.stop();
+  program('cat', 'exit 1');
+  const none = followKernelLog(() => undefined);
+  await until(() => none.note() !== null, 20_000, 'the note');
+  none.stop();
+});
