@@ -51,6 +51,12 @@ const PARTS: readonly Part[] = [
     load: async () => (await import('./bench/showdown.ts')).benchShowdown,
   },
   {
+    name: 'soak',
+    about:
+      'turns, loads, evictions and config reloads over a real runtime for `--minutes`: what grows, what fails',
+    load: async () => (await import('./bench/soak.ts')).benchSoak,
+  },
+  {
     name: 'switch',
     about: 'from one agent of the engine to another, beside reading again what was said',
     load: async () => (await import('./bench/switch.ts')).benchSwitch,

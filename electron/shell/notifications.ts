@@ -77,8 +77,8 @@ export class Notifications {
     const { electron, canShow, openWindow, icon } = this.#options;
     if (!(await canShow()) || this.#stopped) return false;
     const shown = electron.createNotification({
-      title: notice.title,
-      body: notice.body,
+      title: unmarked(notice.title),
+      body: unmarked(notice.body),
       urgency: notice.urgency,
       silent: notice.urgency !== 'critical',
       icon,
@@ -96,4 +96,12 @@ export class Notifications {
     const at = this.#held.indexOf(shown);
     if (at >= 0) this.#held.splice(at, 1);
   }
+}
+
+/**
+ * Names of others are in it: many a desktop reads a body as markup (Desktop Notifications Specification,
+ * "Markup"), links and pictures among it, and marks of direction could make it read as something else.
+ */
+function unmarked(text: string): string {
+  return text.replaceAll('<', '\u2039').replaceAll(/[\p{Cc}\u202a-\u202e\u2066-\u2069\u2028\u2029]/gu, ' ');
 }

@@ -3,6 +3,7 @@ import type { BackendState } from '../../shared/state.ts';
 import { strings } from '../strings.ts';
 import { hostOf } from '../view/figures.ts';
 import { withBackend } from '../view/settings.ts';
+import { shown } from '../view/shown.ts';
 import { useReplica } from './context.ts';
 import type { SaveSetting } from './setting-row.tsx';
 
@@ -22,7 +23,7 @@ export const FoundNearby = memo(function FoundNearby({
   const [said, setSaid] = useState<{ readonly ok: boolean; readonly text: string } | null>(null);
   const add = (backend: BackendState): void => {
     void save('backends', withBackend(backends, backend)).then((why) =>
-      setSaid(why === null ? { ok: true, text: words.added(backend.name) } : { ok: false, text: why }),
+      setSaid(why === null ? { ok: true, text: words.added(shown(backend.name)) } : { ok: false, text: why }),
     );
   };
   return (
@@ -32,7 +33,7 @@ export const FoundNearby = memo(function FoundNearby({
       <ul className="rows">
         {found.map((backend) => (
           <li key={backend.name} className="offer">
-            <p>{words.foundOne(backend.name, backend.kind, hostOf(backend.url))}</p>
+            <p>{words.foundOne(shown(backend.name), backend.kind, hostOf(backend.url))}</p>
             <button
               type="button"
               aria-label={words.addBackendName(backend.name)}

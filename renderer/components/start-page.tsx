@@ -5,6 +5,7 @@ import { sizeYaml } from '../change-setting.ts';
 import { strings } from '../strings.ts';
 import { bytesText, hostOf } from '../view/figures.ts';
 import { withBackend } from '../view/settings.ts';
+import { shown } from '../view/shown.ts';
 import { usualFloor } from '../view/start.ts';
 import { useModel, useReplica } from './context.ts';
 import { TestTurn } from './test-turn.tsx';
@@ -73,7 +74,7 @@ export function StartPage() {
       <ul>
         {backends.map((backend) => (
           <li key={backend.name}>
-            {strings.settings.foundOne(backend.name, backend.kind, hostOf(backend.url))}
+            {strings.settings.foundOne(shown(backend.name), backend.kind, hostOf(backend.url))}
           </li>
         ))}
       </ul>

@@ -10,6 +10,7 @@
 import type { DeviceState, LandlordState, ModelState, TenantState } from '../../shared/state.ts';
 import { strings } from '../strings.ts';
 import { bytesText, shortName } from './figures.ts';
+import { shown } from './shown.ts';
 import { toneOf } from './tones.ts';
 
 export interface Segment {
@@ -171,7 +172,7 @@ function partOf(tenant: TenantState, model: ModelState | null, tones: (id: strin
       return {
         ...base,
         tone: 'foreign',
-        name: tenant.name,
+        name: shown(tenant.name),
         seenBytes: measuredBytes ?? 0,
         pendingBytes: 0,
         detail: (tenant.parts?.length ?? 0) > 1 ? holdersText(tenant) : strings.kinds.foreign,
@@ -186,7 +187,7 @@ function partOf(tenant: TenantState, model: ModelState | null, tones: (id: strin
       return {
         ...base,
         tone: tenant.kind,
-        name: tenant.name,
+        name: shown(tenant.name),
         seenBytes,
         pendingBytes,
         detail: pendingBytes > 0 ? words.booked : kind,
@@ -202,7 +203,7 @@ function partOf(tenant: TenantState, model: ModelState | null, tones: (id: strin
       return {
         ...base,
         tone: tones(model?.id ?? tenant.name),
-        name: shortName(model?.id ?? tenant.name),
+        name: shown(shortName(model?.id ?? tenant.name)),
         seenBytes,
         pendingBytes,
         detail: pendingBytes > 0 ? words.hatched : onlyPredicted ? words.predicted : null,
@@ -225,7 +226,7 @@ function holdersText(tenant: TenantState): string | null {
   const largest = parts.slice(0, 2);
   // One unit for both needs no repeating.
   const plain = largest.every((part) => bytesText(part.bytes).endsWith(' GB')) ? ' GB' : '';
-  const named = largest.map((part) => `${part.name} ${bytesText(part.bytes).replace(plain, '')}`);
+  const named = largest.map((part) => `${shown(part.name)} ${bytesText(part.bytes).replace(plain, '')}`);
   const rest = parts.length - named.length;
   return [...named, ...(rest > 0 ? [words.more(rest)] : [])].join(', ');
 }

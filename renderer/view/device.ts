@@ -4,6 +4,7 @@ import { strings } from '../strings.ts';
 import { type Budget, budgetOf } from './budget.ts';
 import { bytesText } from './figures.ts';
 import { type Sentence, sentenceOf } from './sentence.ts';
+import { shown } from './shown.ts';
 
 export interface DeviceCard {
   readonly id: string;
@@ -18,7 +19,7 @@ export interface DeviceCard {
 
 export function deviceCard(device: DeviceState, state: LandlordState): DeviceCard {
   const sentence = sentenceOf(device, state);
-  const facts = [device.name];
+  const facts = [shown(device.name)];
   if (device.totalBytes !== null) facts.push(strings.device.total(bytesText(device.totalBytes)));
   if (device.unified && device.kind !== 'system') facts.push(strings.device.unified);
   if (device.drivesDisplay === true) facts.push(strings.device.drivesDisplay);

@@ -9,6 +9,7 @@ import type {
 } from '../../shared/state.ts';
 import { strings } from '../strings.ts';
 import { epochMs, hostOf } from './figures.ts';
+import { shown } from './shown.ts';
 
 export interface LaneRow {
   readonly key: string;
@@ -93,7 +94,7 @@ function holderRow(holder: LaneHolderState, index: number): LaneRow {
     name: session ?? program,
     text: words.holds,
     facts: [
-      ...(model === null ? [] : [model]),
+      ...(model === null ? [] : [shown(model)]),
       ...(holder.class === null ? [] : [words.class[holder.class]]),
       ...(session === null ? [words.sessionUnknown] : [program]),
     ],
@@ -105,7 +106,7 @@ function holderRow(holder: LaneHolderState, index: number): LaneRow {
 
 /** The program and the start of what it runs. */
 function shortCommand(command: string | null): string {
-  const text = command ?? '';
+  const text = shown(command ?? '');
   return text.length > 60 ? `${text.slice(0, 59)}…` : text;
 }
 

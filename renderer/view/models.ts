@@ -3,6 +3,7 @@ import { formatPercent } from '../../shared/format.ts';
 import type { BackendState, LandlordState, ModelState } from '../../shared/state.ts';
 import { strings } from '../strings.ts';
 import { bytesText, epochMs, hostOf, shortName, tokensText } from './figures.ts';
+import { shown } from './shown.ts';
 import { toneOf } from './tones.ts';
 
 export type ModelAction = 'load' | 'cancel' | 'unload';
@@ -69,7 +70,7 @@ export function modelsCard(state: LandlordState): ModelsCard {
       .filter((backend) => backend.found && backend.guards === 'observe' && backend.status === 'up')
       .map((backend) => ({
         name: backend.name,
-        text: strings.backends.found(backend.name, hostOf(backend.url)),
+        text: strings.backends.found(shown(backend.name), hostOf(backend.url)),
       })),
     down: state.backends.filter((backend) => backend.status === 'down').map(downText),
     empty: state.models.length > 0 ? null : up.length > 0 ? 'no-models' : 'no-backend',
@@ -77,7 +78,7 @@ export function modelsCard(state: LandlordState): ModelsCard {
 }
 
 function downText(backend: BackendState): string {
-  const text = strings.backends.down(backend.name, hostOf(backend.url));
+  const text = strings.backends.down(shown(backend.name), hostOf(backend.url));
   return backend.error === null ? text : `${text} ${backend.error}`;
 }
 
@@ -156,7 +157,7 @@ function evictedOf({ lastEviction }: ModelState): ModelRow['evicted'] {
   if (lastEviction === null) return null;
   const { at, reason, freedBytes } = lastEviction;
   // The event says it as it is done; here the name and the deed stand there already.
-  const why = reason.replace(/^Unloading [^:]+: (.)/, (_whole, first: string) => first.toUpperCase());
+  const why = shown(reason).replace(/^Unloading [^:]+: (.)/, (_whole, first: string) => first.toUpperCase());
   return { at, reason: freedBytes === null ? why : why + words.evictedGave(bytesText(freedBytes)) };
 }
 

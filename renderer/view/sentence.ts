@@ -3,6 +3,7 @@ import type { DeviceState, LandlordState, ModelState } from '../../shared/state.
 import { strings } from '../strings.ts';
 import { bytesText, roomText } from './figures.ts';
 import { roomOf } from './room.ts';
+import { shown } from './shown.ts';
 
 export interface Sentence {
   /** Colour and mark go by it; the words say the same. */
@@ -20,10 +21,14 @@ export function sentenceOf(device: DeviceState, state: Pick<LandlordState, 'mode
   const { freeBytes, floorBytes } = device;
   if (device.health === 'stale') {
     const told = device.notes.length > 0 ? device.notes.join(' ') : words.staleDetail;
-    return { tone: 'stale', text: words.stale(device.name), detail: told };
+    return { tone: 'stale', text: words.stale(shown(device.name)), detail: told };
   }
   if (freeBytes === null) {
-    return { tone: 'stale', text: words.unreadable(device.name), detail: device.notes.join(' ') || null };
+    return {
+      tone: 'stale',
+      text: words.unreadable(shown(device.name)),
+      detail: device.notes.join(' ') || null,
+    };
   }
   if (device.health === 'critical') {
     const short =

@@ -19,6 +19,8 @@ import { SocketClient } from '../support/socket-client.ts';
 
 /** Higher for the long form. */
 const KILLS = Number(process.env.LANDLORD_KILLS ?? 10);
+/** A machine at its limit: told, and made up for. */
+const SLOW = /has not answered for/;
 const FLOORS = ['1GB', '2GB', '3GB'];
 
 let router: TestRouter;
@@ -165,7 +167,8 @@ async function checkWhatIsThere(served: ServeProcess, told: Told): Promise<void>
       reasons.add(event.reason);
       const before = told.events.get(event.id);
       if (before !== undefined) expect(textOf(event)).toBe(before);
-      expect(event.kind, event.reason).not.toMatch(/^(storage_failed|config_rejected)$/);
+      if (!SLOW.test(event.reason))
+        expect(event.kind, event.reason).not.toMatch(/^(storage_failed|config_rejected)$/);
       after = Math.max(after, event.id);
     }
     if (page.length < 5000) break;

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../electron/core/clock.ts';
 import { backOff } from '../../../electron/core/devices/back-off.ts';
 import { isStale, type SampleSet } from '../../../electron/core/devices/sample.ts';
 import { ChildSampler, type ChildSamplerOptions } from '../../../electron/core/devices/sampler.ts';
@@ -103,6 +104,21 @@ describe('the sampler’s process', () => {
     expect(last !== undefined && told !== undefined && isStale(last, told.takenAtMs)).toBe(true);
     await until('the hung one to go', () => isGone(first));
     await until('fresh readings', () => sets.at(-1)?.troubles.length === 0);
+  });
+
+  it('is not taken for silent when it was this process that did not run', async () => {
+    // From inside, time that went by between two of its own looks: here a minute at once.
+    let blockedMs = 0;
+    const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + blockedMs };
+    const made = startSampler({ silenceMs: 20_000, clock });
+    await until('a first reading', hasReading);
+    const first = pidOf(made);
+    blockedMs = 60_000;
+    const count = sets.length;
+    await until('readings again', () => sets.length > count + 1);
+    expect(pidOf(made)).toBe(first);
+    expect(made.restarts).toBe(0);
+    expect(sets.some(({ troubles }) => troubles.length > 0)).toBe(false);
   });
 
   it('that never answers gives a time-out, not a hang', async () => {
