@@ -54,6 +54,8 @@ export interface BackendSetting {
   readonly url: string | null;
   readonly lanes: number | null;
   readonly front: number | null;
+  /** What shares one lane; left out: the backend has one. `device`: all backends that say so and name the same device. */
+  readonly lane?: 'backend' | 'model' | 'device';
   readonly command: readonly string[] | null;
   readonly models: Readonly<Record<string, string>>;
   /** Device id its models live on; null: worked out from the machine. */

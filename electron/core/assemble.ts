@@ -32,7 +32,7 @@ import { durableForecaster } from './loop/forecaster.ts';
 import { GatewayAgents } from './loop/gateway-agents.ts';
 import { GatewayLane } from './loop/gateway-lane.ts';
 import { Intents } from './loop/intents.ts';
-import { Journal, type SystemLog } from './loop/journal.ts';
+import { Journal, NO_SYSTEM_LOG } from './loop/journal.ts';
 import { laneUse } from './loop/lane-use.ts';
 import { laneWatchAside } from './loop/lane-watch-aside.ts';
 import { LaneWriter } from './loop/lane-writer.ts';
@@ -67,8 +67,6 @@ import { readInChild } from './settings/config-reader.ts';
 import { SettingsFile } from './settings/settings-file.ts';
 import type { LandlordPaths } from './state-dir/paths.ts';
 import { version } from './version.ts';
-
-const NO_SYSTEM_LOG: SystemLog = { write: () => {}, flush: async () => {} };
 
 /** Reads settings and state, and starts watching. Nothing is listening yet. */
 export async function assemble(
@@ -130,7 +128,10 @@ export async function assemble(
     (event) => journal.tell(event),
     () => laneWriter.troubled,
   );
-  const followLane = (): void => gatewayLane.follow(fleet.settings(), loop.models.views());
+  const followLane = (): void => {
+    laneWriter.follow(fleet.settings(), loop.models.views());
+    gatewayLane.follow(fleet.settings(), loop.models.views());
+  };
   const floors = new LearnedFloors(store);
   let sampler = newSampler(settings, clock, paths);
   const engine = new EmbeddedEngine(clock, paths.logDir, options.engine);

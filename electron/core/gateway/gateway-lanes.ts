@@ -1,5 +1,5 @@
 import type { BackendSetting } from '../../../shared/settings.ts';
-import { laneSetups, lanesOfBackend } from '../gate/backend-lanes.ts';
+import { laneSetups, lanesOfBackend, lanesOfModel } from '../gate/backend-lanes.ts';
 import type { LocalNames } from '../gate/lane-key.ts';
 import { readLocalNames } from '../gate/local-names.ts';
 import type { LaneMeaning } from '../gate/means.ts';
@@ -30,7 +30,11 @@ export function lanesBehindGateway(
     if (setting.url !== null) lanes.set(setting.name, loops ? [] : own);
   }
   const [only] = lanes.values();
-  if (only !== undefined && lanes.size === 1) return only.length === 0 ? null : { lanes: only, models: {} };
+  if (only !== undefined && lanes.size === 1) {
+    const [setting] = backends;
+    const each = setting?.lane === 'model' ? lanesByModel(setting, views, names) : {};
+    return only.length === 0 ? null : { lanes: only, models: each };
+  }
   const models = new Map<string, readonly string[]>();
   for (const [name, own] of lanes) models.set(`${name}/*`, own);
   const bare = new Map<string, string | null>();
@@ -44,5 +48,26 @@ export function lanesBehindGateway(
     const own = backend === null ? undefined : lanes.get(backend);
     if (own !== undefined) models.set(name, own);
   }
+  for (const setting of backends)
+    if (setting.lane === 'model' && (lanes.get(setting.name)?.length ?? 0) > 0)
+      for (const [name, own] of Object.entries(lanesByModel(setting, views, names)))
+        if (name.includes('/') || bare.get(name) === setting.name) models.set(name, own);
   return { lanes: [], models: Object.fromEntries(models) };
+}
+
+/** By `backend/model`, its bare name and its other names. */
+function lanesByModel(
+  setting: BackendSetting,
+  views: readonly Pick<ModelView, 'backend' | 'observed'>[],
+  names: () => LocalNames,
+): Readonly<Record<string, readonly string[]>> {
+  const mine = views.filter((view) => view.backend === setting.name).slice(0, MOST_MODELS);
+  return Object.fromEntries(
+    mine.flatMap(({ observed }) => {
+      const own = lanesOfModel(setting, observed.name, names);
+      return [`${setting.name}/${observed.name}`, observed.name, ...observed.aliases].map(
+        (name) => [name, own] as const,
+      );
+    }),
+  );
 }

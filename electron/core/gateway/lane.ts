@@ -30,6 +30,8 @@ export interface LaneWish {
   readonly gate: Gate;
   readonly lines: LaneLines;
   readonly url: string;
+  /** Those who wait for the same lane stand in one line; left out: the backend's. */
+  readonly line?: string;
   readonly model: string | null;
   readonly session: string | null;
   readonly class: TurnClass;
@@ -43,13 +45,17 @@ export interface LaneWish {
 
 /** At once where it is free; else finds out whether the agent holds it itself, and waits in line only then. */
 export function takeLane(wish: LaneWish): LaneTaken | Promise<LaneTaken> {
-  const { lines, url, waits } = wish;
+  const { lines, waits } = wish;
   if (claimHolds(wish)) return { kind: 'own', name: oneOf(wish.request.headers['x-landlord-turn']) };
   // Whoever stands in line here comes first, and what is all ours nobody else holds, the agent neither:
   // finding that out from the kernel would cost each that waits a walk over /proc.
   const isOurs = waits && allOurs(wish);
-  const mayTry = (lines.isEmpty(url) && !isOurs) || !waits;
+  const mayTry = (lines.isEmpty(lineOf(wish)) && !isOurs) || !waits;
   return (mayTry ? takeNow(wish) : null) ?? takeLater(wish, mayTry, isOurs);
+}
+
+function lineOf({ line, url }: LaneWish): string {
+  return line ?? url;
 }
 
 function optionsOf({ model, session, class: turnClass, onReport }: LaneWish): TurnOptions {
@@ -78,7 +84,7 @@ async function takeLater(wish: LaneWish, mayTry: boolean, isOurs: boolean): Prom
   wish.onWaiting();
   const sinceMs = gate.world.monotonicMs();
   for (;;) {
-    using place = await lines.enter(url, { class: wish.class, model, sinceMs, signal });
+    using place = await lines.enter(lineOf(wish), { class: wish.class, model, sinceMs, signal });
     if (place === null) return { kind: 'left' };
     const agesInMs = sinceMs + AGED_MS - gate.world.monotonicMs();
     const ages = wish.class === 'batch' && !place.aged;
@@ -88,7 +94,7 @@ async function takeLater(wish: LaneWish, mayTry: boolean, isOurs: boolean): Prom
       class: place.aged ? 'interactive' : wish.class,
       waitMs: ages ? Math.max(1, agesInMs) : LONGEST_WAIT_MS,
       signal: AbortSignal.any([signal, place.yielded]),
-      nudged: (look) => lines.onReleased(url, look),
+      nudged: (look) => lines.onReleased(lineOf(wish), look),
     });
     if (turn.kind === 'cancelled' && !signal.aborted) continue;
     if (turn.kind === 'busy' && ages) continue;
@@ -98,20 +104,21 @@ async function takeLater(wish: LaneWish, mayTry: boolean, isOurs: boolean): Prom
   }
 }
 
-function settled({ lines, url }: LaneWish, turn: GrantedTurn | BusyTurn | CancelledTurn): LaneTaken {
+function settled(wish: LaneWish, turn: GrantedTurn | BusyTurn | CancelledTurn): LaneTaken {
   switch (turn.kind) {
     case 'busy':
       return { kind: 'busy', busy: turn };
     case 'cancelled':
       return { kind: 'left' };
     case 'held': {
-      lines.took(url, turn.turn);
+      const { lines } = wish;
+      lines.took(lineOf(wish), turn.turn);
       let over = false;
       const release = (): void => {
         if (over) return;
         over = true;
         turn.release();
-        lines.released(url, turn.turn);
+        lines.released(lineOf(wish), turn.turn);
       };
       return { kind: 'held', turn: { [Symbol.dispose]: release }, name: turn.turn };
     }
@@ -126,8 +133,9 @@ function settled({ lines, url }: LaneWish, turn: GrantedTurn | BusyTurn | Cancel
 const slotCounts = new WeakMap<object, number>();
 
 /** Every slot of the lane is held by turns of this process. */
-function allOurs({ gate, lines, url, model }: LaneWish): boolean {
-  const held = lines.held(url);
+function allOurs(wish: LaneWish): boolean {
+  const { gate, lines, url, model } = wish;
+  const held = lines.held(lineOf(wish));
   if (held === 0) return false;
   const plan = gate.plan(url, model);
   if (plan.kind !== 'lanes') return false;
@@ -141,11 +149,12 @@ function allOurs({ gate, lines, url, model }: LaneWish): boolean {
 }
 
 /** `x-landlord-turn` counts only where the sidecar says so and the kernel bears it out. */
-function claimHolds({ gate, lines, url, model, request }: LaneWish): boolean {
+function claimHolds(wish: LaneWish): boolean {
+  const { gate, lines, url, model, request } = wish;
   // As LANDLORD_TURN, it may name several.
   const claims = parseTurns(oneOf(request.headers['x-landlord-turn']));
   if (claims.length === 0) return false;
-  if (claims.some((claim) => lines.holds(url, claim))) return true;
+  if (claims.some((claim) => lines.holds(lineOf(wish), claim))) return true;
   const plan = gate.plan(url, model);
   return (
     plan.kind === 'lanes' &&

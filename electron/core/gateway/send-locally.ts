@@ -139,6 +139,12 @@ function localEnd(route: Route, end: Forwarded): LocalEnd {
   }
 }
 
+/** Who waits for whom: with a lane for each model, models of one backend do not; with one for a device, its backends do. */
+function lineOf(setting: Route['setting'], url: string, model: string | null): string {
+  if (setting.lane === 'model') return `${url} ${model}`;
+  return setting.lane === 'device' ? `device ${setting.device}` : url;
+}
+
 function laneFor(
   parts: GatewayParts,
   exchange: Exchange,
@@ -154,6 +160,7 @@ function laneFor(
     gate: parts.gate,
     lines: parts.lines,
     url,
+    line: lineOf(setting, url, model),
     model,
     session,
     class: asker.conduct.class,

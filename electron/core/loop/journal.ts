@@ -10,6 +10,8 @@ export interface SystemLog {
   flush(): Promise<void>;
 }
 
+export const NO_SYSTEM_LOG: SystemLog = { write: () => {}, flush: async () => {} };
+
 /**
  * Where everything that happened is told: first to the store, then, in the same order, to the system
  * log, to the notification records and to those who listen.

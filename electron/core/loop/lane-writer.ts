@@ -1,9 +1,10 @@
 import type { NewEvent } from '../../../shared/events.ts';
 import type { BackendSetting } from '../../../shared/settings.ts';
 import type { EventStore } from '../events/event-store.ts';
-import { laneSetups } from '../gate/backend-lanes.ts';
+import { laneSetups, type ModelsOf } from '../gate/backend-lanes.ts';
 import type { Gate } from '../gate/gate.ts';
 import { setUpLane } from '../gate/lane-setup.ts';
+import type { ModelView } from './model-view.ts';
 
 const KEY = 'lanes set up';
 
@@ -24,6 +25,8 @@ export class LaneWriter {
   /** Troubles that stand, each told once. */
   #troubles: ReadonlySet<string> = new Set();
   #written: Written | null;
+  #followed: { readonly backends: unknown; readonly views: unknown } | null = null;
+  #names = '';
 
   private constructor(
     gate: Pick<Gate, 'plan' | 'root'>,
@@ -46,8 +49,12 @@ export class LaneWriter {
   }
 
   /** Any number of times: what is there already is left alone. `backends` null: the config names none. */
-  write(backends: readonly BackendSetting[] | null): void {
-    const setups = laneSetups(backends ?? []);
+  write(backends: readonly BackendSetting[] | null, modelsOf?: ModelsOf): void {
+    if (modelsOf === undefined) {
+      this.#followed = null;
+      this.#names = '';
+    }
+    const setups = laneSetups(backends ?? [], undefined, modelsOf);
     const before = this.#written;
     if (setups.length === 0 && before === null) return;
     const troubles = new Map<string, string | null>();
@@ -67,6 +74,21 @@ export class LaneWriter {
       this.#remember(setups.length === 0 ? null : { root: root.path, names: setups.map((one) => one.name) });
     }
     this.#tell(troubles, backends ?? []);
+  }
+
+  /** Lanes for each model follow the models: the same two lists change nothing. */
+  follow(
+    backends: readonly BackendSetting[],
+    views: readonly Pick<ModelView, 'backend' | 'observed'>[],
+  ): void {
+    if (!backends.some((backend) => backend.lane === 'model' && !backend.found)) return;
+    if (this.#followed?.backends === backends && this.#followed.views === views) return;
+    this.#followed = { backends, views };
+    const names = modelNames(views);
+    const text = JSON.stringify([...names]);
+    if (text === this.#names) return;
+    this.#names = text;
+    this.write(backends, (backend) => names.get(backend) ?? []);
   }
 
   /** Something stands in the way, which has been told. */
@@ -101,6 +123,16 @@ export class LaneWriter {
     }
     this.#troubles = new Set(troubles.keys());
   }
+}
+
+/** By backend, under all names a request may give them. */
+function modelNames(
+  views: readonly Pick<ModelView, 'backend' | 'observed'>[],
+): ReadonlyMap<string, readonly string[]> {
+  const names = new Map<string, readonly string[]>();
+  for (const { backend, observed } of views)
+    names.set(backend, [...(names.get(backend) ?? []), observed.name]);
+  return names;
 }
 
 function parseWritten(value: unknown): Written | null {

@@ -136,6 +136,11 @@ const backend = mapping(
     lanes: wholeNumber(1, 64, 'a number of lanes')
       .nullish()
       .meta({ description: 'Turns at a time that the gateway lets through; not set: it takes no lane.' }),
+    lane: oneOf(['backend', 'model', 'device']).nullish().meta({
+      description:
+        'What shares one lane: the backend; each of its models by itself; or all backends with lane: device on the same device.',
+      'x-default': 'backend',
+    }),
     front: port.nullish().meta({ description: 'A second port before it, whose lane is taken first.' }),
     command: z
       .array(text('a part of a command', '[llama-server, --port, "8081"]'), {

@@ -117,6 +117,7 @@ function toBackend(backend: ParsedBackend, home: string | null): BackendSetting 
     url: typeof backend.url === 'string' ? withoutV1(backend.url) : null,
     lanes: backend.lanes ?? null,
     front: backend.front ?? null,
+    ...(typeof backend.lane === 'string' ? { lane: backend.lane } : {}),
     command: backend.command?.map((part) => expandHome(part, home)) ?? null,
     models: mapValues(backend.models ?? {}, (path) => expandHome(path, home)),
     device: backend.device ?? null,

@@ -25,7 +25,7 @@ devices:
   - { kind: simulated, path: ~/card.json }
 backends:
   - { name: router, kind: llama.cpp, url: "http://localhost:8080/v1/", lanes: 1, guards: on, device: "pci:0000:03:00.0" }
-  - { name: big, kind: llama.cpp, url: "http://127.0.0.1:8081", front: 8082, command: [llama-server, --port, "8081"] }
+  - { name: big, kind: llama.cpp, url: "http://127.0.0.1:8081", front: 8082, lane: device, command: [llama-server, --port, "8081"] }
   - { name: embedded, kind: embedded, models: { smol: ~/models/smol.gguf } }
 footprints: { qwen-27b: 18.6GB }
 fallbacks:
@@ -100,6 +100,7 @@ describe('parseSettings', () => {
           kind: 'llama.cpp',
           url: 'http://127.0.0.1:8081',
           front: 8082,
+          lane: 'device',
           command: ['llama-server', '--port', '8081'],
         },
         {
