@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { type BenchReport, type BenchSide, figures, quantile } from './report.ts';
 
 /** The tests' own measuring, as a program: what runs real servers lies with them. */
-const PROGRAM = fileURLToPath(new URL('../../test/support/measure-run.ts', import.meta.url));
+const PROGRAM = join(import.meta.dirname, '../..', 'test/support/measure-run.ts');
 
 const times = z.array(z.number());
 const guardFigures = z.object({
