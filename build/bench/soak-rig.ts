@@ -19,7 +19,7 @@ export const MODELS: Readonly<Record<string, number>> = {
   middle: 6 * GB,
   little: 2 * GB,
 };
-const CLI = fileURLToPath(new URL('../../electron/cli.ts', import.meta.url));
+const CLI = join(fileURLToPath(new URL('../..', import.meta.url)), 'electron/cli.ts');
 
 /** What the runtime's process has. */
 export interface Held {
