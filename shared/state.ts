@@ -229,6 +229,16 @@ export interface OfferState {
   readonly question: string;
 }
 
+/** Where a turn goes that can't be served here. */
+export interface FallbackState {
+  readonly name: string;
+  readonly url: string;
+  /** `ready`: nothing speaks against it, and it is not asked. */
+  readonly status: 'ready' | 'down';
+  readonly since: string | null;
+  readonly error: string | null;
+}
+
 export interface LandlordState {
   readonly schema: typeof STATE_SCHEMA;
   /** Counts up by at least one with each change; an older one is to be dropped. */
@@ -247,6 +257,8 @@ export interface LandlordState {
   readonly notices: readonly { readonly severity: 'info' | 'warning' | 'error'; readonly text: string }[];
   /** Models that were evicted or made room and that `restore` would load again. */
   readonly restorable: readonly string[];
+  /** In their order; left out: none is set. */
+  readonly fallbacks?: readonly FallbackState[];
   /** Left out: none. */
   readonly offers?: readonly OfferState[];
   readonly version: string;

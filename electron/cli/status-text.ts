@@ -1,6 +1,13 @@
 import type { LandlordEvent } from '../../shared/events.ts';
 import { formatBytes, formatDuration } from '../../shared/format.ts';
-import type { BackendState, DeviceState, Health, LandlordState, TenantState } from '../../shared/state.ts';
+import type {
+  BackendState,
+  DeviceState,
+  FallbackState,
+  Health,
+  LandlordState,
+  TenantState,
+} from '../../shared/state.ts';
 import { agentLines } from './agent-text.ts';
 import { budgetCells, drawBar, legend } from './budget-bar.ts';
 import { eventLine } from './event-text.ts';
@@ -29,6 +36,7 @@ export function statusText(
     section('Agents', agentLines(state.agents, nowMs, look), look),
     section('Lanes', laneLines(state.lanes, nowMs, look), look),
     section('Backends', backendLines(state.backends, look), look),
+    section('Fallbacks', fallbackLines(state.fallbacks ?? [], look), look),
     section(
       'Latest events',
       events.map((event) => eventLine(event, nowMs, look)),
@@ -114,6 +122,17 @@ function backendLines(backends: readonly BackendState[], look: Look): string[] {
       ),
       backend.guards === 'observe' ? 'observed only' : 'guarded',
       backend.error === null ? '' : plain(backend.error),
+    ]),
+  );
+}
+
+function fallbackLines(fallbacks: readonly FallbackState[], look: Look): string[] {
+  return columns(
+    fallbacks.map((one) => [
+      plain(one.name),
+      plain(one.url),
+      paint(look, one.status === 'down' ? 'bad' : 'quiet', one.status),
+      one.error === null ? '' : plain(one.error),
     ]),
   );
 }

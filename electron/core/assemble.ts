@@ -236,6 +236,7 @@ export async function assemble(
     agents,
     parked: (modelId) => parking.parked(modelId),
     offers: () => offers.list(),
+    fallbacks: (iso) => gateway.fallbacks(iso),
     notices: () => noticesOf(settingsFile, store, fleet, loop, systemLogNote, options.configPath),
   });
   for (const event of await intents.takeOpen()) journal.tell(event);
@@ -322,11 +323,8 @@ export async function assemble(
       void lookouts.look();
     },
     learn() {
-      if (!learnsFloor(loop.settings)) return;
-      void floors.learn(
-        loop.sight.devices().map((device) => device.id),
-        clock.epochMs(),
-      );
+      const ids = loop.sight.devices().map((device) => device.id);
+      if (learnsFloor(loop.settings)) void floors.learn(ids, clock.epochMs());
     },
     record(everyMs) {
       const used = usedModels(loop, clock.monotonicMs(), everyMs);

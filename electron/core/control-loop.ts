@@ -260,7 +260,11 @@ export class ControlLoop {
         giving === undefined
           ? devices
           : devices.map((device) => ({ ...device, givingBytes: giving.get(device.id) ?? 0 })),
-      models: this.models.views().map((view) => guardModel(view, this.#options.uses)),
+      // What is elsewhere takes no memory here: no rule is about it.
+      models: this.models
+        .views()
+        .filter((view) => view.observed.isElsewhere !== true)
+        .map((view) => guardModel(view, this.#options.uses)),
       asleep: this.#wishes.sleep !== null,
       settings: this.#settings,
       resumedAtMs: this.#wakeWatch.resumedAtMs,

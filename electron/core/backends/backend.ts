@@ -44,6 +44,8 @@ export interface ObservedModel {
   readonly expiresAtMs?: number | null;
   /** Seconds → ms the backend waits before it force-stops a busy one (`stop-timeout`, default 10 s); null: unknown. */
   readonly stopTimeoutMs: number | null;
+  /** On another machine, or nowhere that can be told: no device here is its. Left out: here. */
+  readonly isElsewhere?: boolean;
   /** Why it failed, where `status` is failed. */
   readonly failure: string | null;
 }

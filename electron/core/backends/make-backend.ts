@@ -12,6 +12,7 @@ import { llamaSwapDialect } from './dialects/llama-swap.ts';
 import { lmStudioDialect } from './dialects/lm-studio.ts';
 import { ollamaDialect } from './dialects/ollama.ts';
 import { llamaCppBackend } from './llama-cpp-router.ts';
+import { openAiBackend } from './openai-backend.ts';
 import { logFileOf } from './own/log-file.ts';
 import { ownBackend } from './own/own-backend.ts';
 import { withSlotFolder } from './own/slot-flag.ts';
@@ -43,7 +44,9 @@ export function makeBackend(
     dialect === null
       ? setting.kind === 'llama.cpp'
         ? llamaCppBackend(shared)
-        : null
+        : setting.kind === 'openai'
+          ? openAiBackend(shared)
+          : null
       : toldBackend({ ...shared, dialect });
   if (watched === null) return null;
   const told = tellingReloads(watched, clock);

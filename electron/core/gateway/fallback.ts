@@ -1,4 +1,6 @@
+import { fail, ok, type Result } from '../../../shared/errors.ts';
 import type { FallbackSetting } from '../../../shared/settings.ts';
+import { httpClient } from '../backends/http.ts';
 
 /** What the entry calls the model that was asked for: its own name for it, `*`, or the same. */
 export function fallbackModel(setting: FallbackSetting, model: string | null): string | null {
@@ -28,4 +30,21 @@ export function upstreamPath(url: string, path: string): { readonly origin: stri
   const { origin, base } = partsOf(url);
   const rest = /\/v\d+$/.test(base) && path.startsWith('/v1/') ? path.slice('/v1'.length) : path;
   return { origin, path: `${base}${rest}` };
+}
+
+const ASK_LIMIT_MS = 10_000;
+
+/** Whether an entry answers at all, by its list of models; a refusal is an answer. */
+export async function askFallback(setting: FallbackSetting, apiKey: string | null): Promise<Result<void>> {
+  const { origin, path } = upstreamPath(setting.url, '/v1/models');
+  const http = httpClient(origin, apiKey);
+  try {
+    const answer = await http.get(path, { timeoutMs: ASK_LIMIT_MS });
+    if (answer.kind === 'failed') return fail('backend_unreachable', answer.message);
+    return answer.status < 500
+      ? ok(undefined)
+      : fail('backend_unreachable', `${setting.name} answers with status ${answer.status}.`);
+  } finally {
+    http.close();
+  }
 }

@@ -3,6 +3,7 @@ import type { Dispatcher } from 'undici';
 import { messageOf } from '../../../shared/errors.ts';
 import type { NewEvent } from '../../../shared/events.ts';
 import type { BackendSetting, Settings } from '../../../shared/settings.ts';
+import type { FallbackState } from '../../../shared/state.ts';
 import type { RequestRecord } from '../events/request-record.ts';
 import type { Gate } from '../gate/gate.ts';
 import type { TurnClass } from '../gate/sidecar.ts';
@@ -13,6 +14,8 @@ import { type Admission, createAdmission } from './admission.ts';
 import { Counts } from './counts.ts';
 import { DeviceQueue, type QueueSnapshot } from './device-queue.ts';
 import { openExchange } from './exchange.ts';
+import { askFallback } from './fallback.ts';
+import { FallbackHealth } from './fallback-health.ts';
 import { type Flight, InFlight } from './in-flight.ts';
 import { LaneLines } from './lane-line.ts';
 import { modelDetail, modelList } from './model-list.ts';
@@ -48,6 +51,8 @@ export interface GatewayPace {
   /** A waiting stream hears of us after this long, and then every so often. */
   readonly keepAliveMs: { readonly first: number; readonly every: number };
   readonly turnover: TurnoverPace;
+  /** How soon an entry that failed is asked again. */
+  readonly fallbacks?: { readonly firstMs: number; readonly mostMs: number };
 }
 
 /** What serving one request needs of the gateway. */
@@ -63,6 +68,7 @@ export interface GatewayParts {
   dispatcher(): Dispatcher | Promise<Dispatcher>;
   readonly keepAliveMs: { readonly first: number; readonly every: number };
   readonly parking: GatewayParking | null;
+  readonly health: FallbackHealth;
   readonly tell: (event: NewEvent) => void;
   readonly report: (event: ReportedEvent) => void;
   settings(): Settings;
@@ -95,6 +101,8 @@ export interface Gateway {
     caller: string | null,
   ): Disposable;
   metrics(): Promise<string>;
+  /** The chain as it stands; `iso`: of a monotonic time. */
+  fallbacks(iso: (monotonicMs: number) => string): readonly FallbackState[];
   stop(): Promise<void>;
 }
 
@@ -126,6 +134,13 @@ export function createGateway(options: GatewayOptions): Gateway {
     queues.set(id, made);
     return made;
   };
+  const health = new FallbackHealth({
+    probe: (setting) =>
+      askFallback(setting, setting.apiKeyEnv === null ? null : (options.env[setting.apiKeyEnv] ?? null)),
+    tell: options.tell,
+    monotonicMs,
+    ...(options.pace?.fallbacks === undefined ? {} : { pace: options.pace.fallbacks }),
+  });
   const parts: GatewayParts = {
     context,
     gate: options.gate,
@@ -143,6 +158,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
     keepAliveMs: options.pace?.keepAliveMs ?? KEEP_ALIVE_MS,
     parking: options.parking ?? null,
+    health,
     tell: options.tell,
     report: options.report,
     settings: () => context.loop.settings,
@@ -195,8 +211,10 @@ export function createGateway(options: GatewayOptions): Gateway {
       };
     },
     metrics: () => counts.render(flights.list().length),
+    fallbacks: (iso) => health.states(context.loop.settings.fallbacks, iso),
     async stop() {
       stopping.abort();
+      health.stop();
       await (await dispatcher)?.destroy();
     },
   };

@@ -33,6 +33,8 @@ export interface MountedGateway extends GatewayMount {
   use(modelId: string): ModelUse | null;
   /** Requests that are served or wait to be. */
   flights(): readonly Flight[];
+  /** The fallback chain as it stands. */
+  fallbacks: ReturnType<typeof createGateway>['fallbacks'];
   stop(): Promise<void>;
 }
 
@@ -66,6 +68,7 @@ export function mountGateway(options: MountOptions): MountedGateway {
     front: (backends) => fronts.set(backends),
     use: (modelId) => gateway.use(modelId),
     flights: () => gateway.flights(),
+    fallbacks: (iso) => gateway.fallbacks(iso),
     async stop() {
       await fronts.stop();
       await gateway.stop();

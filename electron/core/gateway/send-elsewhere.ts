@@ -5,6 +5,7 @@ import { failOpenNews } from '../gate/news.ts';
 import { isGranted } from '../gate/turn.ts';
 import type { Exchange } from './exchange.ts';
 import { fallbackModel, upstreamPath } from './fallback.ts';
+import { isAway } from './fallback-health.ts';
 import { type Forwarded, forward } from './forward.ts';
 import type { GatewayParts } from './gateway.ts';
 import { headerText, requestHeaders } from './headers.ts';
@@ -46,7 +47,13 @@ export async function sendElsewhere(
 ): Promise<Outcome | null> {
   const deflected: Deflected = { parts, exchange, route, asker, waiting, error, passed: [] };
   const wanted = route.view?.observed.name ?? exchange.head?.model?.value ?? null;
-  for (const setting of parts.settings().fallbacks) {
+  // Who has not answered lately is tried after all others, by a request that has nowhere else to go.
+  const { fallbacks } = parts.settings();
+  const well = fallbacks.filter((setting) => parts.health.objection(setting) === null);
+  const ailing = fallbacks.filter((setting) => !well.includes(setting));
+  for (const setting of [...well, ...ailing]) {
+    const objection = ailing.includes(setting) ? parts.health.objection(setting) : null;
+    if (objection !== null) deflected.passed.push(objection);
     const tried = await tryEntry(deflected, setting, fallbackModel(setting, wanted));
     if (tried.kind === 'over') return tried.outcome;
     if (exchange.departure.left || (tried.kind === 'failed' && exchange.head?.whole === false)) break;
@@ -170,6 +177,10 @@ async function toAnother(
     begun: begun ? (status, text) => begunError(exchange, status, text) : null,
     monotonicMs: parts.monotonicMs,
   });
+  if (end.kind === 'done' && isAway(end.status))
+    parts.health.failed(setting, `it answered with status ${end.status}`);
+  else if (end.kind === 'done') parts.health.worked(setting);
+  else if (end.kind === 'refused') parts.health.failed(setting, end.error.message);
   if (end.kind !== 'refused') return { kind: 'over', outcome: outcomeOf(end, setting.name, error.code) };
   passed.push(`${setting.name} gave no answer (${end.error.message}).`);
   return { kind: 'failed' };

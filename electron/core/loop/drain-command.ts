@@ -96,6 +96,7 @@ function present(context: CommandContext): readonly string[] {
   const { loop, agentsHold } = context;
   const seen = loop.models
     .views()
+    .filter((view) => view.observed.isElsewhere !== true)
     .filter((view) => holdsMemory(view.observed.status) || view.operation !== null)
     .map((view) => view.id);
   const away = stranded(context).map((one) => one.id);

@@ -1,6 +1,7 @@
 import type { Settings } from '../../../shared/settings.ts';
 import type { Executor } from '../actuators/executor.ts';
 import type { Operation } from '../actuators/operation.ts';
+import { hostAndPort, isThisMachine } from '../backends/own-address.ts';
 import type { Fleet } from './fleet.ts';
 import {
   deviceOf,
@@ -14,9 +15,12 @@ import {
 import type { Sight } from './sight.ts';
 import type { Wishes } from './wishes.ts';
 
+const MOST_URLS = 64;
+
 /** Every model of every backend, with what the loop itself keeps of each. */
 export class Models {
   readonly #memos = new Map<string, ModelMemo>();
+  readonly #here = new Map<string, boolean>();
   #views: readonly ModelView[] = [];
   #byId: ReadonlyMap<string, ModelView> = new Map();
 
@@ -35,9 +39,13 @@ export class Models {
       // A backend that does not answer says nothing of its models; they may hold memory all the same.
       if (snapshot.status !== 'up') return [];
       const guarded = guardsFor(setting, settings, wishes.guards);
-      return snapshot.models.map((model) => {
-        const id = modelId(snapshot.name, model.name);
-        const deviceId = deviceOf(model, setting.device, sight.devices(), processes);
+      // What is on another machine is on no device of this one, unless the config says so.
+      const isAway = setting.device === null && snapshot.url !== '' && !this.#isHere(snapshot.url);
+      return snapshot.models.map((told) => {
+        const id = modelId(snapshot.name, told.name);
+        const model = isAway ? { ...told, isElsewhere: true } : told;
+        const isElsewhere = model.isElsewhere === true && setting.device === null;
+        const deviceId = isElsewhere ? null : deviceOf(model, setting.device, sight.devices(), processes);
         return viewModel({
           snapshot,
           model,
@@ -54,6 +62,16 @@ export class Models {
     });
     this.#byId = new Map(this.#views.map((view) => [view.id, view]));
     return this.#views;
+  }
+
+  /** An address is this machine's or not for as long as it has its addresses: looked up now and then. */
+  #isHere(url: string): boolean {
+    const known = this.#here.get(url);
+    if (known !== undefined) return known;
+    if (this.#here.size > MOST_URLS) this.#here.clear();
+    const here = isThisMachine(hostAndPort(url).host);
+    this.#here.set(url, here);
+    return here;
   }
 
   views(): readonly ModelView[] {

@@ -1,5 +1,6 @@
 import type {
   AgentState,
+  FallbackState,
   LandlordState,
   ModelState,
   OfferState,
@@ -36,6 +37,8 @@ export interface PublisherOptions {
   readonly version: string;
   /** Conversations that wait for a model; null: none. Left out: none of any. */
   readonly parked?: (modelId: string) => ParkedState | null;
+  /** Left out: none. */
+  readonly fallbacks?: (iso: ToIso) => readonly FallbackState[];
   /** Left out: none. */
   readonly offers?: () => readonly OfferState[];
   /** Engine's first, by name. */
@@ -123,6 +126,11 @@ export class Publisher {
       notices: this.#options.notices(),
       restorable: wishes.restorable,
     });
-    return offers.length === 0 ? state : { ...state, offers };
+    const fallbacks = this.#options.fallbacks?.(iso) ?? [];
+    return {
+      ...state,
+      ...(fallbacks.length === 0 ? {} : { fallbacks }),
+      ...(offers.length === 0 ? {} : { offers }),
+    };
   }
 }
