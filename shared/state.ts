@@ -55,6 +55,8 @@ export interface TenantState {
   readonly predictedBytes: number | null;
   readonly measuredBytes: number | null;
   readonly pids: readonly number[];
+  /** For the desktop: what it holds when nobody works at it and when somebody does, learned from its history; left out: not known yet. */
+  readonly usual?: { readonly idleBytes: number; readonly busyBytes: number };
   /** For the desktop and foreign tenants: the largest holders, `firefox 0.8 GB`. */
   readonly parts?: readonly { readonly name: string; readonly bytes: number; readonly pid: number | null }[];
 }

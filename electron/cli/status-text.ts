@@ -98,7 +98,12 @@ function tenantLines(tenants: readonly TenantState[]): string[] {
       const parts = (tenant.parts ?? [])
         .slice(0, 4)
         .map((part) => `${plain(part.name)} ${formatBytes(part.bytes)}`);
-      return [tenantBytes(tenant), tenant.kind, plain(tenant.name), parts.join(', ')];
+      const { usual } = tenant;
+      const levels =
+        usual === undefined
+          ? []
+          : [`usually ${formatBytes(usual.idleBytes)} idle, ${formatBytes(usual.busyBytes)} in use`];
+      return [tenantBytes(tenant), tenant.kind, plain(tenant.name), [...parts, ...levels].join(', ')];
     }),
     [0],
   );

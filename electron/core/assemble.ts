@@ -37,7 +37,7 @@ import { laneUse } from './loop/lane-use.ts';
 import { laneWatchAside } from './loop/lane-watch-aside.ts';
 import { LaneWriter } from './loop/lane-writer.ts';
 import { LaneBook } from './loop/lanes.ts';
-import { LearnedFloors, learnsFloor } from './loop/learned-floors.ts';
+import { LearnedFloors } from './loop/learned-floors.ts';
 import type { CommandContext } from './loop/load-command.ts';
 import { LoadWatch } from './loop/load-watch.ts';
 import { Lookouts } from './loop/lookouts.ts';
@@ -235,6 +235,7 @@ export async function assemble(
     version: version(),
     agents,
     parked: (modelId) => parking.parked(modelId),
+    usual: (deviceId) => floors.levels(deviceId),
     offers: () => offers.list(),
     fallbacks: (iso) => gateway.fallbacks(iso),
     notices: () => noticesOf(settingsFile, store, fleet, loop, systemLogNote, options.configPath),
@@ -324,7 +325,7 @@ export async function assemble(
     },
     learn() {
       const ids = loop.sight.devices().map((device) => device.id);
-      if (learnsFloor(loop.settings)) void floors.learn(ids, clock.epochMs());
+      void floors.learn(ids, clock.epochMs());
     },
     record(everyMs) {
       const used = usedModels(loop, clock.monotonicMs(), everyMs);

@@ -38,6 +38,28 @@ export function suggestedFloor(points: readonly DesktopPoint[]): number | null {
   return Math.max(LEAST_FLOOR_BYTES, growths[at] ?? 0);
 }
 
+/** What the desktop usually holds. */
+export interface DesktopLevels {
+  /** One tenth of the time it holds no more than this: nobody works at it. */
+  readonly idleBytes: number;
+  /** All but one twentieth of the time it holds no more than this: browser, calls and players. */
+  readonly busyBytes: number;
+}
+
+/** An hour of readings by six a minute, or six hours of the coarser ones. */
+const LEAST_POINTS = 360;
+
+/** The levels it idles and works at; null while too little is known. Unknown readings are no readings. */
+export function desktopLevels(points: readonly DesktopPoint[]): DesktopLevels | null {
+  const known = points
+    .flatMap(({ bytes }) => (bytes === null ? [] : [bytes]))
+    .sort((one, other) => one - other);
+  if (known.length < LEAST_POINTS) return null;
+  const at = (share: number): number =>
+    known[Math.min(known.length - 1, Math.floor(share * known.length))] ?? 0;
+  return { idleBytes: at(0.1), busyBytes: at(PERCENTILE) };
+}
+
 /** The most it rose above what it had been before within the span. */
 function growthOf(bytes: readonly number[]): number {
   let lowest = Number.POSITIVE_INFINITY;

@@ -1,7 +1,6 @@
 import type { Result } from '../../../shared/errors.ts';
-import type { Settings } from '../../../shared/settings.ts';
 import type { StoredSample } from '../events/event-store.ts';
-import { suggestedFloor } from '../ledger/floor-learning.ts';
+import { type DesktopLevels, desktopLevels, suggestedFloor } from '../ledger/floor-learning.ts';
 
 /** Where the recorded history is read from. */
 export interface SampleHistory {
@@ -18,6 +17,7 @@ const HISTORY_MS = 48 * 3_600_000;
 export class LearnedFloors {
   readonly #history: SampleHistory;
   readonly #floors = new Map<string, number>();
+  readonly #levels = new Map<string, DesktopLevels>();
 
   constructor(history: SampleHistory) {
     this.#history = history;
@@ -26,6 +26,11 @@ export class LearnedFloors {
   /** null: not enough is known of that device yet. */
   learned(deviceId: string): number | null {
     return this.#floors.get(deviceId) ?? null;
+  }
+
+  /** null: not enough is known of the desktop on that device yet. */
+  levels(deviceId: string): DesktopLevels | null {
+    return this.#levels.get(deviceId) ?? null;
   }
 
   /** Looks at the history again; a history that can't be read changes nothing. */
@@ -39,12 +44,8 @@ export class LearnedFloors {
       }));
       const floorBytes = suggestedFloor(points);
       if (floorBytes !== null) this.#floors.set(deviceId, floorBytes);
+      const levels = desktopLevels(points);
+      if (levels !== null) this.#levels.set(deviceId, levels);
     }
   }
-}
-
-/** Whether any floor is to be learned from the desktop. */
-export function learnsFloor(settings: Settings): boolean {
-  const floors = [settings.floor, ...(settings.devices ?? []).map((device) => device.floor)];
-  return floors.some((floor) => floor?.keep === 'auto');
 }

@@ -5,6 +5,7 @@ import type {
   ModelState,
   OfferState,
   ParkedState,
+  TenantState,
 } from '../../../shared/state.ts';
 import type { Clock } from '../clock.ts';
 import type { ControlLoop } from '../control-loop.ts';
@@ -35,6 +36,8 @@ export interface PublisherOptions {
   readonly lanes: LaneBook;
   readonly clock: Clock;
   readonly version: string;
+  /** What the desktop usually holds of a device; null: not known. Left out: of none. */
+  readonly usual?: (deviceId: string) => TenantState['usual'] | null;
   /** Conversations that wait for a model; null: none. Left out: none of any. */
   readonly parked?: (modelId: string) => ParkedState | null;
   /** Left out: none. */
@@ -110,7 +113,10 @@ export class Publisher {
           ? []
           : [deviceState(sample, book, loop.verdict(sample.id), loop.sight.evicting(sample.id), nowMs, iso)];
       }),
-      tenants: tenants.list(),
+      tenants: tenants.list().map((tenant) => {
+        const usual = tenant.kind === 'desktop' ? (this.#options.usual?.(tenant.deviceId) ?? null) : null;
+        return usual === null ? tenant : { ...tenant, usual };
+      }),
       lanes: lanes.list(),
       agents: this.#options.agents(iso, models),
       models,

@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { type DesktopPoint, suggestedFloor } from '../../../electron/core/ledger/floor-learning.ts';
+import {
+  type DesktopPoint,
+  desktopLevels,
+  suggestedFloor,
+} from '../../../electron/core/ledger/floor-learning.ts';
 
 const GB = 1_000_000_000;
 const SPAN_MS = 600_000;
@@ -38,5 +42,21 @@ describe('the floor that a desktop’s own use suggests', () => {
     expect(suggestedFloor(days(18, () => GB))).not.toBeNull();
     const unknown = days(40, () => GB).map((point) => ({ ...point, bytes: null }));
     expect(suggestedFloor(unknown)).toBeNull();
+  });
+});
+
+describe('what a desktop usually holds', () => {
+  it('is what it idles at and what it works at, whatever one night or one game was like', () => {
+    const points = Array.from({ length: 1000 }, (_, index) => ({
+      atMs: index * 60_000,
+      bytes: index < 300 ? 0.9 * GB : index < 980 ? 2.6 * GB : 9 * GB,
+    }));
+    expect(desktopLevels(points)).toEqual({ idleBytes: 0.9 * GB, busyBytes: 2.6 * GB });
+  });
+
+  it('is unknown with too little, and unknown readings are none (rule 5)', () => {
+    expect(desktopLevels(days(30, () => 0))).toBeNull();
+    expect(desktopLevels(days(36, () => 0))).toEqual({ idleBytes: 2 * GB, busyBytes: 2 * GB });
+    expect(desktopLevels(days(36, () => 0).map((point) => ({ ...point, bytes: null })))).toBeNull();
   });
 });
