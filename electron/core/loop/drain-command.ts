@@ -46,17 +46,18 @@ export async function drain(
   const before = present(context);
   const startedAtMs = clock.monotonicMs();
   const killed = new Set<string>();
+  const quietSinceMs = new QuietSince(startedAtMs);
   const undo = loop.onOutcome((outcome) => {
     if (outcome.type === 'left' && outcome.killed) killed.add(outcome.operation.modelId);
   });
   let restarted: readonly string[] = [];
   try {
     using order = loop.orders.drain(mayKill);
-    await untilGoneOrStuck(context, mayKill, startedAtMs, signal);
+    await untilGoneOrStuck(context, mayKill, quietSinceMs, signal);
     order[Symbol.dispose]();
     // Said by itself it is for whatever does not answer; else for what had models here.
     const silent = silentBackends(context, command.restartUnit === true ? null : before);
-    if (mayRestart && (stuck(context, mayKill, startedAtMs).length > 0 || silent.length > 0))
+    if (mayRestart && (stuck(context, mayKill, quietSinceMs).length > 0 || silent.length > 0))
       restarted = await restart(context, [...backendsOf(present(context)), ...silent], signal);
   } finally {
     undo();
@@ -118,16 +119,16 @@ function stranded({ fleet }: CommandContext): readonly Stranded[] {
 async function untilGoneOrStuck(
   context: CommandContext,
   mayKill: boolean,
-  startedAtMs: number,
+  quietSinceMs: QuietSince,
   signal: AbortSignal,
 ): Promise<void> {
   const { loop, clock, fleet } = context;
-  const endMs = startedAtMs + DRAIN_LIMIT_MS;
+  const endMs = quietSinceMs.startedAtMs + DRAIN_LIMIT_MS;
   for (;;) {
     for (const one of stranded(context)) drive(context, one, mayKill);
     const done = (): boolean => {
       const left = present(context);
-      return left.length === 0 || stuck(context, mayKill, startedAtMs).length === left.length;
+      return left.length === 0 || stuck(context, mayKill, quietSinceMs).length === left.length;
     };
     if (await loop.until(done, LOOK_EVERY_MS, signal)) return;
     if (signal.aborted || clock.monotonicMs() > endMs) return;
@@ -154,8 +155,26 @@ function drive({ loop, clock }: CommandContext, { id }: Stranded, mayKill: boole
   if (mayKill && clock.monotonicMs() - sinceMs > SILENT_MS) loop.executor.kill(id);
 }
 
+/** Since when each could have been asked: from the end of its request, not of the drain's beginning. */
+class QuietSince {
+  readonly startedAtMs: number;
+  readonly #atMs = new Map<string, number>();
+
+  constructor(startedAtMs: number) {
+    this.startedAtMs = startedAtMs;
+  }
+
+  worked(id: string, nowMs: number): void {
+    this.#atMs.set(id, nowMs);
+  }
+
+  of(id: string): number {
+    return this.#atMs.get(id) ?? this.startedAtMs;
+  }
+}
+
 /** Those that nothing more is to be waited for. */
-function stuck(context: CommandContext, mayKill: boolean, startedAtMs: number): readonly string[] {
+function stuck(context: CommandContext, mayKill: boolean, quietSinceMs: QuietSince): readonly string[] {
   const { loop, clock, agentsHold } = context;
   const nowMs = clock.monotonicMs();
   const away = new Set(stranded(context).map((one) => one.id));
@@ -164,10 +183,14 @@ function stuck(context: CommandContext, mayKill: boolean, startedAtMs: number): 
     if (ours.has(id)) return false;
     const operation = loop.executor.operation(id);
     const view = loop.models.get(id);
-    if (view?.observed.busy === true && operation?.phase !== 'requested') return false;
+    const isAtWork = view?.observed.busy === true || view?.observed.status === 'loading';
+    if ((isAtWork && operation?.phase !== 'requested') || operation?.phase === 'confirming') {
+      quietSinceMs.worked(id, nowMs);
+      return false;
+    }
     if (operation?.phase === 'settling') return false;
     if (operation?.killedAtMs != null) return nowMs - operation.killedAtMs > KILL_LIMIT_MS;
-    const sinceMs = operation?.requestedAtMs ?? startedAtMs;
+    const sinceMs = operation?.requestedAtMs ?? quietSinceMs.of(id);
     const limitMs = away.has(id)
       ? SILENT_MS
       : (view?.observed.stopTimeoutMs ?? STOP_TIMEOUT_MS) + loop.settings.raceGraceMs + PATIENCE_MS;
