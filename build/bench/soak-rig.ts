@@ -19,6 +19,8 @@ export const MODELS: Readonly<Record<string, number>> = {
   middle: 6 * GB,
   little: 2 * GB,
 };
+/** The resident among them. */
+export const SMALL = 'little';
 const CLI = join(fileURLToPath(new URL('../..', import.meta.url)), 'electron/cli.ts');
 
 /** What the runtime's process has. */
@@ -92,7 +94,7 @@ export async function startSoakRig(): Promise<SoakRig> {
       const text = [
         `floor: ${floor}`,
         `idle: ${idle}`,
-        'small: [little]',
+        `small: [${SMALL}]`,
         'agents:',
         '  writer: { onBusy: fallback }',
         '  reader: { onBusy: wait }',

@@ -1,6 +1,6 @@
 import type { DeviceState, LandlordState } from '../../shared/state.ts';
 import { type BenchReport, figures } from './report.ts';
-import { type Held, MODELS, type SoakRig, startSoakRig, TOTAL_BYTES } from './soak-rig.ts';
+import { type Held, MODELS, SMALL, type SoakRig, startSoakRig, TOTAL_BYTES } from './soak-rig.ts';
 
 export interface SoakResult {
   readonly lastedMs: number;
@@ -27,7 +27,9 @@ const MAY_GROW_BYTES = 30 * MB;
 const MAY_GROW_FILES = 12;
 const MAY_GROW_DATABASE_BYTES_PER_HOUR = 100 * MB;
 /** A reading and a command cross each other; what happens at once can't be told apart. */
-const CROSSING_MS = 1_500;
+const CROSSING_MS = 4_000;
+/** Codes of refusals that name what a person or the memory did. */
+const TOLD = /vram_denied|big_models_asleep|local_backend_busy|"code":"backend_refused"/;
 const TURN_LIMIT_MS = 120_000;
 
 /** Loads, turns, deflections, evictions and config reloads over a real runtime, for so long. */
@@ -109,8 +111,8 @@ class Stage {
         });
         const text = await answer.text();
         const route = answer.headers.get('x-landlord-route');
-        // While a person has big models asleep, or holds the room for something else, it is told so.
-        const told = answer.status === 503 && /vram_denied|big_models_asleep|local_backend_busy/.test(text);
+        // While a person has big models asleep, holds the room, or unloads what is loading, it is told so.
+        const told = answer.status >= 500 && TOLD.test(text);
         if (answer.status === 200 && text.length > 0)
           this.#turns[route === 'fallback' ? 'fallback' : 'local'] += 1;
         else if (told) this.#turns.refused += 1;
@@ -150,7 +152,7 @@ class Stage {
       this.#desktopBytes = (sizes[at % sizes.length] ?? 1) * GB;
       this.#desktopAtMs = performance.now();
       this.#rig.card.set({ name: 'game', bytes: this.#desktopBytes, type: 'G' });
-      await sleep(Math.min(9_000, Math.max(0, this.#endMs - performance.now())));
+      await sleep(Math.min(10_000, Math.max(0, this.#endMs - performance.now())));
     }
   }
 
@@ -160,7 +162,7 @@ class Stage {
       this.#configAtMs = performance.now();
       this.#rig.configure(at % 2 === 0 ? '2GB' : '3GB', at % 3 === 0 ? '1s' : '3s');
       this.#reloads += 1;
-      await sleep(Math.min(7_000, Math.max(0, this.#endMs - performance.now())));
+      await sleep(Math.min(11_000, Math.max(0, this.#endMs - performance.now())));
     }
   }
 
@@ -207,27 +209,28 @@ class Stage {
     const [device] = state.devices;
     const there = new Set(
       state.models.flatMap(({ id, status }) =>
-        status === 'loaded' || status === 'loading' || status === 'stopping'
-          ? [id.slice('router/'.length)]
-          : [],
+        status === 'loaded' || status === 'loading' ? [id.slice('router/'.length)] : [],
       ),
     );
-    const isNew = before !== null && [...there].some((name) => !before.has(name));
+    const fresh = before === null ? [] : [...there].filter((name) => !before.has(name));
     const calm =
       performance.now() - Math.max(this.#desktopAtMs, this.#configAtMs) > CROSSING_MS && device !== undefined;
-    if (!isNew || !calm) return there;
+    if (fresh.length === 0 || !calm) return there;
     this.#admissions += 1;
-    this.#checkFits(device, [...there]);
+    this.#checkFits(device, [...there], fresh);
     return there;
   }
 
-  #checkFits(device: DeviceState, there: readonly string[]): void {
+  /** A big model may go down to the hard floor where it is the only one; small residents stay beside it. */
+  #checkFits(device: DeviceState, there: readonly string[], fresh: readonly string[]): void {
     const takenBytes = there.reduce((bytes, name) => bytes + (MODELS[name] ?? 0), 0);
+    const big = there.filter((name) => name !== SMALL);
+    const isSoleBig = big.length === 1 && big.every((name) => fresh.includes(name));
     const freeBytes = TOTAL_BYTES - this.#desktopBytes - takenBytes;
-    const floorBytes = (there.length === 1 ? device.hardFloorBytes : device.floorBytes) ?? 0;
+    const floorBytes = (isSoleBig ? device.hardFloorBytes : device.floorBytes) ?? 0;
     if (freeBytes < floorBytes)
       this.#fault(
-        `${there.join(' and ')} leave ${(freeBytes / GB).toFixed(1)} GB beside the desktop's ${this.#desktopBytes / GB} GB, under the floor of ${floorBytes / GB} GB`,
+        `${there.join(' and ')} (new: ${fresh.join(', ')}) leave ${(freeBytes / GB).toFixed(1)} GB beside the desktop's ${this.#desktopBytes / GB} GB, under the floor of ${floorBytes / GB} GB`,
       );
     if (device.capBytes !== null && takenBytes > device.capBytes)
       this.#fault(`${there.join(' and ')} take more than the cap of ${device.capBytes / GB} GB`);

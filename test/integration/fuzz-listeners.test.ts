@@ -178,7 +178,7 @@ describe('hostile clients', () => {
     await isUnharmed('heads without end');
   }, 120_000);
 
-  it('that pour two gigabytes are refused long before, and cost no memory', async () => {
+  it('that pour two gigabytes are refused, let go, and cost no memory', async () => {
     const targets = [
       [served.port, '/v1/chat/completions'],
       [frontPort, '/v1/chat/completions'],
@@ -203,7 +203,8 @@ describe('hostile clients', () => {
         client.text === '' || /^HTTP\/1\.1 (413|400) /.test(client.text),
         client.text.slice(0, 200),
       ).toBe(true);
-      expect(sent).toBeLessThan(GB);
+      // The gateway listens on for half a minute, so that its refusal is read; the API does not.
+      if (path === '/api/sleep') expect(sent).toBeLessThan(GB);
     });
     await isUnharmed(`bodies of 2 GB, of which ${(poured / MB).toFixed(0)} MB were sent`);
   }, 600_000);

@@ -96,7 +96,14 @@ export async function startServeProcess(options: ServeProcessOptions): Promise<S
     const answer = await ask(path);
     return JSON.parse(await answer.text());
   };
-  const family = (of = pid): readonly number[] => [of, ...childrenOf(of).flatMap(family)];
+  const family = (of = pid): readonly number[] => {
+    try {
+      return [of, ...childrenOf(of).flatMap((child) => family(child))];
+    } catch {
+      // One that has ended while it was looked at.
+      return [of];
+    }
+  };
   const ready = async (limitMs = 60_000): Promise<void> => {
     await until(() => isOver() || out.includes('its page opens'), limitMs, 'landlord serve to be ready');
     if (isOver()) throw new Error(`landlord serve ended:\n${out}${err}`);

@@ -10,6 +10,9 @@ export const HEAD_LIMIT_MS = 30_000;
 const OTHER_FILES = 700;
 const MOST = 2_000;
 const LEAST = 16;
+const LINGER_BYTES = 4 * 1024 * 1024;
+const LINGER_MS = 2_000;
+const LINGER_LOOK_MS = 50;
 
 /** How many connections a listener may hold: each may need a second one, to a backend. */
 export function connectionLimit(openFiles: number | null): number {
@@ -55,18 +58,39 @@ export function limitConnections(server: Server, limit = connectionLimit(openFil
     const { socket } = request;
     if (!quiet.delete(socket)) return;
     asking.set(socket, request);
+    response.once('finish', () => {
+      if (!request.complete) cutOff(request, socket);
+    });
     response.once('close', () => {
       if (asking.delete(socket) && !socket.destroyed) quiet.add(socket);
     });
   });
 }
 
+/**
+ * One that has its answer, a refusal, and goes on sending: Node would read all of it. It has a moment to
+ * read the answer first, since a connection that is reset takes the answer with it.
+ */
+function cutOff(request: IncomingMessage, socket: Socket): void {
+  const readBefore = socket.bytesRead;
+  let looks = 0;
+  const timer = setInterval(() => {
+    looks += 1;
+    const isOver = request.complete || socket.destroyed;
+    const isEnough = socket.bytesRead - readBefore > LINGER_BYTES || looks * LINGER_LOOK_MS > LINGER_MS;
+    if (!isOver && !isEnough) return;
+    clearInterval(timer);
+    if (!isOver) socket.destroy();
+  }, LINGER_LOOK_MS);
+  timer.unref();
+}
+
 /** What is no HTTP is told so, and its connection is over, whether it closes its side or not. */
 export function refuseNonsense(error: Error, socket: Duplex): void {
-  if (socket.writable) {
-    const status = STATUS[('code' in error && String(error.code)) || ''] ?? '400 Bad Request';
-    socket.write(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
-  }
+  // Each further piece of it comes here too.
+  if (!socket.writable) return;
+  const status = STATUS[('code' in error && String(error.code)) || ''] ?? '400 Bad Request';
+  socket.write(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
   if (socket instanceof Socket) socket.destroySoon();
   else socket.destroy();
 }

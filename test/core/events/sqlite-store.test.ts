@@ -100,6 +100,27 @@ describe('events', () => {
     expect(troubles).toEqual([]);
   });
 
+  it('are not told before they are on disk: a kill in between would give their numbers to others', async () => {
+    const store = openStore();
+    await store.append(event('first'), NOW);
+    const disk = new DatabaseSync(file);
+    const appended: Promise<unknown>[] = [];
+    for (let round = 0; round < 200; round += 1) {
+      const asked = store.query({ limit: 5000 });
+      await Promise.resolve();
+      appended.push(store.append(event(`e${round}`), NOW));
+      const found = await asked;
+      const there = disk
+        .prepare('SELECT id FROM events')
+        .all()
+        .map((row) => row.id);
+      expect(found.ok && found.value.filter(({ id }) => !there.includes(id))).toEqual([]);
+    }
+    await Promise.all(appended);
+    expect(await reasons(store, { limit: 5000 })).toHaveLength(201);
+    disk.close();
+  });
+
   it('keep their ids above those of pruned ones after a restart', async () => {
     const first = openStore({ retention: { eventMaxAgeMs: 1000, eventMaxRows: 10 }, pruneEveryMs: 10 });
     for (let count = 0; count < 5; count += 1) await first.append(event('old'), NOW - 2000);

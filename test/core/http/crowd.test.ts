@@ -75,6 +75,14 @@ describe('more connections than a listener holds', () => {
       expect(await client.until((text) => text.endsWith('later'), LIMIT_MS)).toBe(true);
   });
 
+  it('one that has its answer and goes on sending is cut off, and can read the answer', async () => {
+    const client = await open('POST /now HTTP/1.1\r\nhost: x\r\ncontent-length: 4000000000\r\n\r\n');
+    expect(await client.until((text) => text.endsWith('now'), LIMIT_MS)).toBe(true);
+    const sent = await client.pour(new Uint8Array(1024 * 1024), 4_000_000_000);
+    expect(await client.until(() => false, LIMIT_MS)).toBe(true);
+    expect(sent).toBeLessThan(2_000_000_000);
+  });
+
   it('is some of the files that may be open, and never none', () => {
     expect(connectionLimit(null)).toBe(256);
     expect(connectionLimit(1_048_576)).toBe(2_000);
