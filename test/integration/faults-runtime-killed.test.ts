@@ -26,6 +26,8 @@ const FLOORS = ['1GB', '2GB', '3GB'];
 let router: TestRouter;
 let folder = '';
 let port = 0;
+/** What a failure in a round would leave behind. */
+let running: ServeProcess | null = null;
 const random = seeded(Date.now());
 
 beforeAll(async () => {
@@ -34,6 +36,7 @@ beforeAll(async () => {
   port = await freePort();
 });
 afterAll(async () => {
+  await running?.end('SIGKILL');
   await router[Symbol.asyncDispose]();
   await rm(folder, { recursive: true, force: true });
 });
@@ -198,6 +201,7 @@ it(`the runtime is killed outright ${KILLS} times, at any instant of its start a
       wait: false,
       ...(first ? { config: config() } : {}),
     });
+    running = served;
     first = false;
     let stop = async (): Promise<void> => undefined;
     if (atStart) await new Promise((resolve) => setTimeout(resolve, random(1500)));
