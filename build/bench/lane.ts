@@ -53,7 +53,7 @@ for _ in range(int(sys.argv[2])):
     print(time.monotonic_ns() - begin)
 `;
 
-export async function benchLane(): Promise<BenchReport> {
+export async function benchLane(short = false): Promise<BenchReport> {
   const folder = mkdtempSync(join(tmpdir(), 'landlord-bench-lane-'));
   try {
     const lock = join(folder, 'bare.lock');
@@ -67,7 +67,7 @@ export async function benchLane(): Promise<BenchReport> {
       ...programFlock(lock, notes),
       ...properLockfile(folder, notes),
     ];
-    const sides: BenchSide[] = await alternate(contenders);
+    const sides: BenchSide[] = await alternate(contenders, short ? 2 : ROUNDS);
     const report = { part: 'lane', sides: figures(sides), notes };
     return { ...report, notes: [...notes, ...aims(report)] };
   } finally {
@@ -75,10 +75,10 @@ export async function benchLane(): Promise<BenchReport> {
   }
 }
 
-async function alternate(contenders: readonly Contender[]): Promise<BenchSide[]> {
+async function alternate(contenders: readonly Contender[], rounds: number): Promise<BenchSide[]> {
   const samples = contenders.map((): number[] => []);
   // The first round warms caches and compilers, and does not count.
-  for (let round = 0; round <= ROUNDS; round += 1) {
+  for (let round = 0; round <= rounds; round += 1) {
     for (const [index, contender] of contenders.entries()) {
       const measured = await contender.round();
       if (round > 0) samples[index]?.push(...measured);
