@@ -6,7 +6,7 @@ import { findChromium } from '../../build/setup/chromium.mjs';
 
 /**
  * Each part of `npm run bench` in its short form, so that none rots. No figure is judged: a busy machine
- * may not fail a test. Without `switch`, whose short form still reads long texts anew on the CPU for
+ * may not fail a test. `soak` has a test of its own. Without `switch`, whose short form still reads long texts anew on the CPU for
  * minutes: too long for this place.
  */
 const root = resolve(import.meta.dirname, '../..');
@@ -94,6 +94,7 @@ describe('every part of the bench, in its short form, gives figures', () => {
         'idle',
         'gateway',
         'showdown',
+        'soak',
         'switch',
         'ledger',
         'start',
