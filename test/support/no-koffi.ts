@@ -1,9 +1,10 @@
-/** `--import` this to have a Node without koffi. */
+/** `--import` this to have a Node without koffi: neither the package nor, where it is bundled, its binary. */
 import { registerHooks } from 'node:module';
 
 registerHooks({
   resolve(specifier, context, next) {
-    if (specifier === 'koffi') throw new Error("Cannot find module 'koffi'");
+    if (specifier === 'koffi' || specifier.startsWith('@koromix/') || specifier.endsWith('.node'))
+      throw new Error(`Cannot find module '${specifier}'`);
     return next(specifier, context);
   },
 });
