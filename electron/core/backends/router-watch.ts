@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts';
+import { pauses, singleFile } from './cadence.ts';
 import { type HttpAnswer, type HttpClient, objectionTo, saidBy } from './http.ts';
 import { DEFAULT_STOP_TIMEOUT_MS, type ListedModel, parseModelsList } from './models-list.ts';
 import { parseRouterEvent } from './router-events.ts';
@@ -61,11 +62,9 @@ export function routerWatch(options: {
 }): RouterWatch {
   const { http, clock, timings } = options;
   const stopped = new AbortController();
+  const { pause, wake } = pauses(stopped.signal);
   let link = NO_LINK;
   let running: Promise<void> | null = null;
-  let looking: Promise<void> | null = null;
-  let lookNext: Promise<void> | null = null;
-  let wake: (() => void) | null = null;
   /** While it starts, a plain server does not say what it is; it is most likely what it was. */
   let lastSingle: ServerProps | null = null;
   /** What answers after an interruption may be another build, or another program: it is asked what it is. */
@@ -87,17 +86,6 @@ export function routerWatch(options: {
       await refresh();
     }
   };
-
-  const pause = (ms: number): Promise<void> =>
-    new Promise((resolve) => {
-      const timer = setTimeout(() => wake?.(), ms);
-      wake = () => {
-        clearTimeout(timer);
-        wake = null;
-        resolve();
-      };
-      if (stopped.signal.aborted) wake();
-    });
 
   /** Takes an unusable answer for what it is worth. */
   const refuse = (answer: HttpAnswer, path: string): void => {
@@ -172,20 +160,8 @@ export function routerWatch(options: {
     isIntroduced = await readList();
   };
 
-  const refresh = (): Promise<void> => {
-    if (looking === null) {
-      looking = look().finally(() => {
-        looking = null;
-      });
-      return looking;
-    }
-    // The one under way may have been answered before now.
-    lookNext ??= looking.then(() => {
-      lookNext = null;
-      return refresh();
-    });
-    return lookNext;
-  };
+  const looks = singleFile(look);
+  const refresh = (): Promise<void> => looks.run();
 
   const follow = async (): Promise<void> => {
     const parser = sseParser();
@@ -262,15 +238,15 @@ export function routerWatch(options: {
     },
     async stop() {
       stopped.abort();
-      wake?.();
+      wake();
       await running;
-      await looking;
+      await looks.settled();
     },
     async refresh() {
       if (stopped.signal.aborted) return;
       await refresh();
       // Whoever waits for a lost server need not wait out the pause.
-      if (link.status === 'up') wake?.();
+      if (link.status === 'up') wake();
     },
   };
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts';
+import { pauses, singleFile } from './cadence.ts';
 import type { Ask, Dialect } from './dialects/dialect.ts';
 import { sseParser } from './sse.ts';
 import type { ToldInput } from './told-state.ts';
@@ -45,16 +46,14 @@ export function toldWatch(options: {
 }): ToldWatch {
   const { ask, dialect, clock, timings } = options;
   const stopped = new AbortController();
+  const { pause, wake } = pauses(stopped.signal);
   let link = UNLINKED;
   /** What answers after an interruption may be another program: it is asked what it is. */
   let isIntroduced = false;
-  let looking: Promise<void> | null = null;
-  let lookNext: Promise<void> | null = null;
   let running: Promise<void> | null = null;
   let streaming: Promise<void> | null = null;
   let hasNoEvents = false;
   let nextStreamAtMs = 0;
-  let wake: (() => void) | null = null;
   let soon: NodeJS.Timeout | null = null;
 
   const setLink = (change: Partial<ToldLink>): void => {
@@ -100,19 +99,8 @@ export function toldWatch(options: {
     follow();
   };
 
-  const refresh = (): Promise<void> => {
-    if (looking === null) {
-      looking = look().finally(() => {
-        looking = null;
-      });
-      return looking;
-    }
-    lookNext ??= looking.then(() => {
-      lookNext = null;
-      return refresh();
-    });
-    return lookNext;
-  };
+  const looks = singleFile(look);
+  const refresh = (): Promise<void> => looks.run();
 
   /** Once for all that happens in a row. */
   const refreshSoon = (): void => {
@@ -150,17 +138,6 @@ export function toldWatch(options: {
       });
   };
 
-  const pause = (ms: number): Promise<void> =>
-    new Promise((resolve) => {
-      const timer = setTimeout(() => wake?.(), ms);
-      wake = () => {
-        clearTimeout(timer);
-        wake = null;
-        resolve();
-      };
-      if (stopped.signal.aborted) wake();
-    });
-
   const run = async (): Promise<void> => {
     let backoffMs = timings.firstBackoffMs;
     while (!stopped.signal.aborted) {
@@ -181,10 +158,10 @@ export function toldWatch(options: {
     },
     async stop() {
       stopped.abort();
-      wake?.();
+      wake();
       if (soon !== null) clearTimeout(soon);
       await running;
-      await looking;
+      await looks.settled();
       await streaming;
     },
     async refresh() {

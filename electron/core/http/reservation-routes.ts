@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { peerProcess } from '../gate/local-clients.ts';
+import { peersOf } from '../gate/local-clients.ts';
 import type { HostApi, ReservationEnd } from '../runtime-api.ts';
 import { reservationWish } from './bodies.ts';
 import { refusal, refusalOf } from './errors.ts';
@@ -77,5 +77,5 @@ const SENTENCE: Readonly<Record<ReservationEnd, string>> = {
 function peerOf(request: FastifyRequest): number | null {
   const { localPort, remotePort } = request.socket;
   if (localPort === undefined || remotePort === undefined) return null;
-  return peerProcess(localPort, remotePort);
+  return peersOf([{ port: localPort, peerPort: remotePort }])[0] ?? null;
 }

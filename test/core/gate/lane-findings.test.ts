@@ -3,7 +3,7 @@ import { createServer, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { laneBypassed } from '../../../electron/core/gate/lane-bypassed.ts';
 import { laneStuck } from '../../../electron/core/gate/lane-stuck.ts';
-import { connectedInodes, localClients, peerProcess } from '../../../electron/core/gate/local-clients.ts';
+import { establishedIn, localClients, peersOf } from '../../../electron/core/gate/local-clients.ts';
 import type { LaneState } from '../../../shared/state.ts';
 import { startOther } from '../../support/gate.ts';
 
@@ -107,7 +107,10 @@ describe('who talks to a backend', () => {
       line('0100007F:1F90', '06', '0'),
       line('0100007F:1F91', '01', '502'),
     ].join('\n');
-    expect(connectedInodes(text, 8080)).toEqual(['501']);
+    expect(establishedIn(text)).toEqual([
+      { port: 54321, peerPort: 8080, inode: '501' },
+      { port: 54321, peerPort: 8081, inode: '502' },
+    ]);
   });
 
   it('finds the very process', async () => {
@@ -125,8 +128,8 @@ describe('who talks to a backend', () => {
     ]);
     expect(localClients(address.port, new Set([client.pid]))).toEqual([]);
     const { remotePort } = await accepted;
-    expect(peerProcess(address.port, remotePort ?? 0)).toBe(client.pid);
-    expect(peerProcess(address.port, 1)).toBeNull();
+    expect(peersOf([{ port: address.port, peerPort: remotePort ?? 0 }])).toEqual([client.pid]);
+    expect(peersOf([{ port: address.port, peerPort: 1 }])).toEqual([null]);
     (await accepted).destroy();
     server.close();
   });

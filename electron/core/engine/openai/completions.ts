@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { fail, ok, type Result } from '../../../../shared/errors.ts';
 import type { ChatAnswer, CompletionRequest } from '../engine-chat.ts';
 import { type AnswerHead, finishReason, usageOf } from './chat-answer.ts';
+import { SAMPLING, samplingOf } from './sampling.ts';
 
 export interface CompletionCall {
   readonly model: string;
@@ -11,28 +12,15 @@ export interface CompletionCall {
 }
 
 const body = z.looseObject({
+  ...SAMPLING,
   model: z.string(),
   prompt: z.union([z.string(), z.array(z.string()).length(1)]),
-  stream: z.boolean().nullish(),
-  stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
-  max_tokens: z.int().positive().nullish(),
-  temperature: z.number().min(0).max(2).nullish(),
-  top_p: z.number().min(0).max(1).nullish(),
-  top_k: z.int().min(0).nullish(),
-  min_p: z.number().min(0).max(1).nullish(),
-  seed: z.int().nullish(),
-  frequency_penalty: z.number().min(-2).max(2).nullish(),
-  presence_penalty: z.number().min(-2).max(2).nullish(),
-  stop: z.union([z.string(), z.array(z.string()).max(16)]).nullish(),
   n: z.literal(1).nullish(),
   best_of: z.literal(1).nullish(),
   echo: z.literal(false).nullish(),
   suffix: z.literal('').nullish(),
   logprobs: z.null().optional(),
 });
-
-/** As llama-server has it, where a request does not say. */
-const TEMPERATURE = 0.8;
 
 /** A request of `POST /v1/completions` (OpenAI's API reference). Errors: `bad_input`. */
 export function parseCompletion(raw: unknown): Result<CompletionCall> {
@@ -51,15 +39,7 @@ export function parseCompletion(raw: unknown): Result<CompletionCall> {
     includeUsage: asked.stream_options?.include_usage === true,
     request: {
       prompt: typeof asked.prompt === 'string' ? asked.prompt : (asked.prompt[0] ?? ''),
-      maxTokens: asked.max_tokens ?? null,
-      temperature: asked.temperature ?? TEMPERATURE,
-      topP: asked.top_p ?? null,
-      topK: asked.top_k ?? null,
-      minP: asked.min_p ?? null,
-      seed: asked.seed ?? null,
-      frequencyPenalty: asked.frequency_penalty ?? 0,
-      presencePenalty: asked.presence_penalty ?? 0,
-      stop: asked.stop == null ? [] : typeof asked.stop === 'string' ? [asked.stop] : asked.stop,
+      ...samplingOf(asked),
     },
   });
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { fail, ok, type Result } from '../../../../shared/errors.ts';
 import type { ChatMessage, ChatRequest, ChatTool } from '../engine-chat.ts';
+import { SAMPLING, samplingOf } from './sampling.ts';
 
 /** A request of `POST /v1/chat/completions`, as far as the engine follows it (OpenAI's API reference). */
 export interface ChatCall {
@@ -31,10 +32,9 @@ const tool = z.looseObject({
   }),
 });
 const body = z.looseObject({
+  ...SAMPLING,
   model: z.string(),
   messages: z.array(message).min(1),
-  stream: z.boolean().nullish(),
-  stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
   tools: z.array(tool).nullish(),
   tool_choice: z
     .union([
@@ -53,22 +53,10 @@ const body = z.looseObject({
       }),
     ])
     .nullish(),
-  max_tokens: z.int().positive().nullish(),
   max_completion_tokens: z.int().positive().nullish(),
-  temperature: z.number().min(0).max(2).nullish(),
-  top_p: z.number().min(0).max(1).nullish(),
-  top_k: z.int().min(0).nullish(),
-  min_p: z.number().min(0).max(1).nullish(),
-  seed: z.int().nullish(),
-  frequency_penalty: z.number().min(-2).max(2).nullish(),
-  presence_penalty: z.number().min(-2).max(2).nullish(),
-  stop: z.union([z.string(), z.array(z.string()).max(16)]).nullish(),
   n: z.int().nullish(),
   logprobs: z.boolean().nullish(),
 });
-
-/** As llama-server has it, where a request does not say. */
-const TEMPERATURE = 0.8;
 
 /** Errors: `bad_input`, naming what is wrong; `not_supported` for what the engine can't do. */
 export function parseChat(raw: unknown): Result<ChatCall> {
@@ -126,15 +114,8 @@ export function parseChat(raw: unknown): Result<ChatCall> {
       toolChoice: typeof choice === 'string' ? choice : { name: choice.function.name },
       parallelTools: asked.parallel_tool_calls !== false,
       format: formatOf(format),
+      ...samplingOf(asked),
       maxTokens: asked.max_completion_tokens ?? asked.max_tokens ?? null,
-      temperature: asked.temperature ?? TEMPERATURE,
-      topP: asked.top_p ?? null,
-      topK: asked.top_k ?? null,
-      minP: asked.min_p ?? null,
-      seed: asked.seed ?? null,
-      frequencyPenalty: asked.frequency_penalty ?? 0,
-      presencePenalty: asked.presence_penalty ?? 0,
-      stop: asked.stop == null ? [] : typeof asked.stop === 'string' ? [asked.stop] : asked.stop,
     },
   });
 }

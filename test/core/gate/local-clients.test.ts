@@ -1,6 +1,6 @@
 import net from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { addInodes, peersOf } from '../../../electron/core/gateway/peers.ts';
+import { peersOf } from '../../../electron/core/gate/local-clients.ts';
 import { listen } from '../../support/upstream.ts';
 
 describe('the processes behind many connections', () => {
@@ -23,23 +23,5 @@ describe('the processes behind many connections', () => {
     ]);
     for (const socket of sockets) socket.destroy();
     await new Promise((resolve) => server.close(resolve));
-  });
-
-  it('are told apart by both ports, and only where they are connected', () => {
-    const inodes = new Map<string, string>();
-    addInodes(
-      inodes,
-      [
-        '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode',
-        '   0: 0100007F:1F90 0100007F:C350 01 00000000:00000000 00:00000000 00000000  1000        0 111 1',
-        '   1: 0100007F:C350 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  1000        0 222 1',
-        '   2: 0100007F:C351 0100007F:1F90 06 00000000:00000000 00:00000000 00000000  1000        0 0 1',
-        '   3: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 333 1',
-      ].join('\n'),
-    );
-    expect([...inodes]).toEqual([
-      ['8080 50000', '111'],
-      ['50000 8080', '222'],
-    ]);
   });
 });

@@ -1,0 +1,36 @@
+import { z } from 'zod';
+import type { Sampling } from '../engine-chat.ts';
+
+/** What chats and completions have in common (OpenAI's API reference, and llama-server's additions). */
+export const SAMPLING = {
+  stream: z.boolean().nullish(),
+  stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
+  max_tokens: z.int().positive().nullish(),
+  temperature: z.number().min(0).max(2).nullish(),
+  top_p: z.number().min(0).max(1).nullish(),
+  top_k: z.int().min(0).nullish(),
+  min_p: z.number().min(0).max(1).nullish(),
+  seed: z.int().nullish(),
+  frequency_penalty: z.number().min(-2).max(2).nullish(),
+  presence_penalty: z.number().min(-2).max(2).nullish(),
+  stop: z.union([z.string(), z.array(z.string()).max(16)]).nullish(),
+};
+const asked = z.object(SAMPLING);
+
+/** As llama-server has it, where a request does not say. */
+const TEMPERATURE = 0.8;
+
+/** `max_tokens` as it stands; a chat may have a newer name for it. */
+export function samplingOf(one: z.infer<typeof asked>): Sampling {
+  return {
+    maxTokens: one.max_tokens ?? null,
+    temperature: one.temperature ?? TEMPERATURE,
+    topP: one.top_p ?? null,
+    topK: one.top_k ?? null,
+    minP: one.min_p ?? null,
+    seed: one.seed ?? null,
+    frequencyPenalty: one.frequency_penalty ?? 0,
+    presencePenalty: one.presence_penalty ?? 0,
+    stop: one.stop == null ? [] : typeof one.stop === 'string' ? [one.stop] : one.stop,
+  };
+}
