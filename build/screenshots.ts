@@ -2,9 +2,9 @@
  * Pictures of the window from real states: the real runtime over the demo's card and server, played
  * into each state and photographed, wide and narrow, light and dark.
  *
- *   node build/screenshots.ts [--out DIR] [--docs] [--short]
+ *   node build/screenshots.ts [--out DIR] [--docs]
  *
- * --docs also replaces those of the README; --short takes one picture of each state.
+ * --docs also replaces those of the README.
  */
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -150,8 +150,7 @@ async function chat(url: string, session: string): Promise<void> {
 }
 
 async function photograph(browser: Browser, world: DemoWorld, scene: string, out: string): Promise<void> {
-  const short = values.short === true;
-  for (const theme of short ? THEMES.slice(0, 1) : THEMES) {
+  for (const theme of THEMES) {
     const context = await browser.newContext({
       colorScheme: theme,
       reducedMotion: 'reduce',
@@ -161,7 +160,7 @@ async function photograph(browser: Browser, world: DemoWorld, scene: string, out
     await page.goto(world.runtime.openUrl);
     await page.locator('.connection.live').waitFor();
     await page.locator('.bar').first().waitFor();
-    for (const { name, width, height } of short ? VIEWS.slice(0, 1) : VIEWS) {
+    for (const { name, width, height } of VIEWS) {
       await page.setViewportSize({ width, height });
       await settle(page);
       await page.screenshot({ path: join(out, `${scene}-${name}-${theme}.png`) });
@@ -180,7 +179,7 @@ async function settle(page: Page): Promise<void> {
 }
 
 const { values } = parseArgs({
-  options: { out: { type: 'string' }, docs: { type: 'boolean' }, short: { type: 'boolean' } },
+  options: { out: { type: 'string' }, docs: { type: 'boolean' } },
 });
 const out = values.out ?? join(root, 'out/screenshots');
 mkdirSync(out, { recursive: true });

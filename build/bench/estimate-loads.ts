@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
-import { createServer } from 'node:net';
 import { ensureLlamaServer } from '../fetch-llama-server.mjs';
+import { freePort } from './rig-parts.ts';
 
 /** What a real llama-server logs that it takes for one load, bytes. */
 export interface LoggedLoad {
@@ -48,13 +48,4 @@ export async function loggedLoad(path: string, args: readonly string[]): Promise
     computeBytes: sum(/compute buffer size = +([\d.]+) MiB/g),
     build: build === null ? null : Number(build[1]),
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('the system gave no port');
-  return address.port;
 }

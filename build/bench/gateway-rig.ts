@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { TINY_SHAPE, writeSyntheticGguf } from '../../electron/core/demo/synthetic-gguf.ts';
 import { ensureLlamaServer } from '../fetch-llama-server.mjs';
+import { answers, freePort, residentBytes, within } from './rig-parts.ts';
 
 export const MODEL = 'tiny';
 /** As many as the lane is wide. */
@@ -181,37 +181,9 @@ async function listsModel(url: string): Promise<void> {
   }, 'the gateway to list the model');
 }
 
-async function answers(url: string): Promise<void> {
-  await within(async () => ((await fetch(url).catch(() => null))?.ok === true ? true : null), url);
-}
-
-async function within<T>(look: () => Promise<T | null>, what: string): Promise<T> {
-  const end = performance.now() + 20_000;
-  for (;;) {
-    const found = await look();
-    if (found !== null) return found;
-    if (performance.now() > end) throw new Error(`waited in vain for ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
-
 function freePortOf(child: ChildProcess): Promise<number> {
   return new Promise((resolve, reject) => {
     child.stdout?.once('data', (line) => resolve(Number(String(line).trim())));
     child.once('exit', () => reject(new Error('the plain proxy did not start')));
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('the system gave no port');
-  return address.port;
-}
-
-function residentBytes(pid: number): number {
-  const line = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
-  return Number(line?.[1] ?? Number.NaN) * 1024;
 }

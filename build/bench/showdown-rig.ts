@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { TINY_SHAPE, writeSyntheticGguf } from '../../electron/core/demo/synthetic-gguf.ts';
 import { ensureLlamaServer } from '../fetch-llama-server.mjs';
+import { answers, ended, freePort, listen, residentBytes, within } from './rig-parts.ts';
 
 export const MODEL = 'tiny';
 const CLI = join(fileURLToPath(new URL('../..', import.meta.url)), 'electron/cli.ts');
@@ -173,46 +174,4 @@ function countingProxy(target: string): { readonly server: http.Server; readonly
     asked.pipe(sent);
   });
   return { server, most: () => most };
-}
-
-async function ended(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const end = new Promise((resolve) => child.once('exit', resolve));
-  child.kill('SIGTERM');
-  const force = setTimeout(() => child.kill('SIGKILL'), 5_000);
-  await end;
-  clearTimeout(force);
-}
-
-async function answers(url: string): Promise<void> {
-  await within(async () => ((await fetch(url).catch(() => null))?.ok === true ? true : null), url);
-}
-
-async function within<T>(look: () => Promise<T | null>, what: string): Promise<T> {
-  const end = performance.now() + 60_000;
-  for (;;) {
-    const found = await look();
-    if (found !== null) return found;
-    if (performance.now() > end) throw new Error(`waited in vain for ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
-
-async function listen(server: http.Server, port = 0): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the system gave no port');
-  return address.port;
-}
-
-async function freePort(): Promise<number> {
-  const server = http.createServer();
-  const port = await listen(server);
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
-function residentBytes(pid: number): number {
-  const line = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
-  return Number(line?.[1] ?? Number.NaN) * 1024;
 }

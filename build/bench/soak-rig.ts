@@ -9,6 +9,7 @@ import { TINY_SHAPE, writeSyntheticGguf } from '../../electron/core/demo/synthet
 import type { LandlordEvent } from '../../shared/events.ts';
 import type { LandlordState } from '../../shared/state.ts';
 import { ensureLlamaServer } from '../fetch-llama-server.mjs';
+import { ended, freePort, listen, residentBytes, within } from './rig-parts.ts';
 
 const GB = 1_000_000_000;
 export const TOTAL_BYTES = 24 * GB;
@@ -150,7 +151,7 @@ export async function startSoakRig(): Promise<SoakRig> {
       [Symbol.asyncDispose]: stop,
     };
     await within(
-      async () => (await rig.state()).models.length === Object.keys(MODELS).length,
+      async () => ((await rig.state()).models.length === Object.keys(MODELS).length ? true : null),
       'the runtime to see the models',
     );
     return rig;
@@ -161,7 +162,6 @@ export async function startSoakRig(): Promise<SoakRig> {
 }
 
 function heldBy(pid: number, stateDir: string): Held {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   const databaseBytes = readdirSync(stateDir)
     .filter((name) => name.startsWith('landlord.db'))
     .reduce(
@@ -169,39 +169,8 @@ function heldBy(pid: number, stateDir: string): Held {
       0,
     );
   return {
-    residentBytes: Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? Number.NaN) * 1024,
+    residentBytes: residentBytes(pid),
     files: readdirSync(`/proc/${pid}/fd`).length,
     databaseBytes,
   };
-}
-
-async function ended(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const end = new Promise((resolve) => child.once('exit', resolve));
-  child.kill('SIGTERM');
-  const force = setTimeout(() => child.kill('SIGKILL'), 10_000);
-  await end;
-  clearTimeout(force);
-}
-
-async function within(holds: () => Promise<boolean>, what: string): Promise<void> {
-  const endMs = performance.now() + 60_000;
-  while (!(await holds().catch(() => false))) {
-    if (performance.now() > endMs) throw new Error(`waited in vain for ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-}
-
-async function listen(server: http.Server): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the system gave no port');
-  return address.port;
-}
-
-async function freePort(): Promise<number> {
-  const server = http.createServer();
-  const port = await listen(server);
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -23,24 +23,20 @@ describe('the pictures of the README', () => {
   it('are taken by the script from real states, each another', { timeout: 300_000 }, () => {
     const done = spawnSync(
       process.execPath,
-      [
-        '--disable-warning=ExperimentalWarning',
-        join(root, 'build/screenshots.ts'),
-        '--short',
-        '--out',
-        folder,
-      ],
+      ['--disable-warning=ExperimentalWarning', join(root, 'build/screenshots.ts'), '--out', folder],
       { cwd: root, encoding: 'utf8', timeout: 280_000 },
     );
     expect(done.stderr).toBe('');
     expect(done.status).toBe(0);
     const files = readdirSync(folder).sort();
     expect(files).toEqual(
-      ['after-eviction', 'asleep', 'fine', 'threatened', 'three-agents'].map(
-        (name) => `${name}-wide-light.png`,
+      ['after-eviction', 'asleep', 'fine', 'threatened', 'three-agents'].flatMap((name) =>
+        ['narrow-dark', 'narrow-light', 'wide-dark', 'wide-light'].map((look) => `${name}-${look}.png`),
       ),
     );
-    expect(files.map((file) => sizeOf(join(folder, file)))).toEqual(files.map(() => '1100 × 720'));
+    expect(files.map((file) => sizeOf(join(folder, file)))).toEqual(
+      files.map((file) => (file.includes('-wide-') ? '1100 × 720' : '420 × 720')),
+    );
     const looks = files.map((file) =>
       createHash('sha256')
         .update(readFileSync(join(folder, file)))

@@ -14,7 +14,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { SqliteStore, type StoreOptions } from '../../../electron/core/events/sqlite-store.ts';
+import { SqliteStore } from '../../../electron/core/events/sqlite-store.ts';
+import type { StoreOptions } from '../../../electron/core/events/store-options.ts';
 import type { EventKind, LandlordEvent, NewEvent } from '../../../shared/events.ts';
 
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);
