@@ -42,6 +42,8 @@ const words = strings.lanes;
 const DEFLECTED_MS = 600_000;
 const MOST_DEFLECTED = 3;
 const MOST_WAITING = 2;
+/** Characters of a command. */
+const MOST_COMMAND = 40;
 const MAX_PLACE = Number.MAX_SAFE_INTEGER;
 
 /** Only lanes that the config sets, that somebody holds, or that somebody waits for. */
@@ -104,10 +106,14 @@ function holderRow(holder: LaneHolderState, index: number): LaneRow {
   };
 }
 
-/** The program and the start of what it runs. */
+/** `node agent.ts` of `/usr/bin/node --no-warnings src/agent.ts 3`: the program and what it runs. */
 function shortCommand(command: string | null): string {
-  const text = shown(command ?? '');
-  return text.length > 60 ? `${text.slice(0, 59)}…` : text;
+  const parts = shown(command ?? '')
+    .split(' ')
+    .filter((word) => word !== '' && !word.startsWith('-'))
+    .map((word) => word.slice(word.lastIndexOf('/') + 1));
+  const text = parts.slice(0, 2).join(' ');
+  return text.length > MOST_COMMAND ? `${text.slice(0, MOST_COMMAND - 1)}…` : text;
 }
 
 /** By name as far as names are known, first in the queue first; programs that flock by themselves have none. */

@@ -110,6 +110,14 @@ describe('lanes: whose turn it is', () => {
     });
   });
 
+  it('names a program by what it runs, without its folders and options', () => {
+    const programOf = (command: string): unknown =>
+      only({ held: true, holders: [{ ...HOLDER, command }] }).rows[0]?.facts.at(-1);
+    expect(programOf('/usr/bin/node --no-warnings src/agents/writer.ts 3')).toBe('node writer.ts (pid 42)');
+    expect(programOf('-bash')).toBe('pid 42');
+    expect(programOf(`python3 ${'a'.repeat(90)}.py`)).toBe(`python3 ${'a'.repeat(31)}… (pid 42)`);
+  });
+
   it('names those who wait, as far as they have names, in the order of their queue', () => {
     const agents = [
       agent('nightly', 2),
