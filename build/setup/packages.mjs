@@ -35,7 +35,7 @@ export async function ensurePackages(root, steps) {
     installed: readIfThere(join(root, 'node_modules/.package-lock.json')),
   });
   if (why !== null) {
-    await steps.run(`Installing packages with npm (${why}; about half a minute)`, () => install(root));
+    await steps.run(`Installing packages with npm (${why}; about a minute)`, () => install(root));
   }
   if (why !== null || readIfThere(stampFile) !== JSON.stringify(stamp)) {
     mkdirSync(join(root, 'node_modules/.cache'), { recursive: true });
