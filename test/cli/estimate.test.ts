@@ -3,9 +3,10 @@ import { mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { llama } from '../../build/models/synthetic-architectures.ts';
+import { qwen35 } from '../../build/models/synthetic-state-models.ts';
 import { ggufHeader, writeGguf } from '../support/gguf-writer.ts';
 import { landlord } from '../support/landlord.ts';
-import { llama, qwen35 } from '../support/synthetic-architectures.ts';
 
 let folder = '';
 let model = '';

@@ -2,10 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SMALL_MODELS, WIDE_MODELS } from '../../build/models/synthetic-models.ts';
 import { footprintOfLoad } from '../../electron/core/ledger/footprint/footprint-of-load.ts';
 import { type GgufSpec, writeGguf } from '../support/gguf-writer.ts';
 import { loggedBuffers } from '../support/logged-buffers.ts';
-import { SMALL_MODELS, WIDE_MODELS } from '../support/synthetic-models.ts';
 
 /**
  * Our figures beside those a real llama-server logs. Its weights are holes of zeros in small files: it

@@ -2,12 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { llama } from '../../build/models/synthetic-architectures.ts';
+import { SMALL_MODELS } from '../../build/models/synthetic-models.ts';
 import type { Footprint } from '../../electron/core/ledger/footprint/estimate.ts';
 import { footprintOfLoad } from '../../electron/core/ledger/footprint/footprint-of-load.ts';
 import { referencesInChild } from '../../electron/core/ledger/footprint/reference-source.ts';
 import { type GgufSpec, writeGguf } from '../support/gguf-writer.ts';
-import { llama } from '../support/synthetic-architectures.ts';
-import { SMALL_MODELS } from '../support/synthetic-models.ts';
 
 /** Our arithmetic beside llama.cpp's own, run without memory by node-llama-cpp. */
 const MIB = 1_048_576;

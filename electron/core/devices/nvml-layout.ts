@@ -1,4 +1,4 @@
-import { parsePciAddress, plausibleBytes } from './quantity.ts';
+import { plausibleBytes } from './quantity.ts';
 
 /**
  * Struct layouts and constants of NVML, from NVIDIA's NVML API reference (nvml.h, ABI stable since
@@ -9,8 +9,6 @@ export const NVML_NOT_SUPPORTED = 3;
 export const NVML_NO_PERMISSION = 4;
 export const NVML_INSUFFICIENT_SIZE = 7;
 export const NVML_FUNCTION_NOT_FOUND = 13;
-export const NVML_GPU_IS_LOST = 15;
-export const NVML_RESET_REQUIRED = 16;
 export const NVML_ARGUMENT_VERSION_MISMATCH = 25;
 
 /** nvmlMemory_t: total, free, used (u64 each). `used` includes the driver's reserve. */
@@ -21,8 +19,6 @@ export const MEMORY_V2_BYTES = 40;
 export const MEMORY_V2_VERSION = MEMORY_V2_BYTES | (2 << 24);
 /** nvmlUtilization_t: gpu, memory (u32, percent). */
 export const UTILIZATION_BYTES = 8;
-/** nvmlPciInfo_t: legacy id[16], domain, bus, device, device id, subsystem id (u32), bus id[32]. */
-export const PCI_INFO_BYTES = 68;
 /** nvmlProcessInfo_v1_t: pid (u32, padded), used (u64). */
 export const PROCESS_V1_BYTES = 16;
 /** nvmlProcessInfo_v2_t, also of the _v3 calls: pid, used, GPU instance (u32), compute instance (u32). */
@@ -65,12 +61,6 @@ export function decodeMemoryV1(buffer: Buffer): NvmlMemory {
 export function decodeUtilization(buffer: Buffer): number | null {
   const percent = buffer.readUInt32LE(0);
   return percent <= 100 ? percent : null;
-}
-
-export function decodePciAddress(buffer: Buffer): string | null {
-  return (
-    parsePciAddress(cString(buffer.subarray(36, 68))) ?? parsePciAddress(cString(buffer.subarray(0, 16)))
-  );
 }
 
 export interface NvmlProcess {

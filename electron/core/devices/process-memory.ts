@@ -32,16 +32,3 @@ export function plausibleRows(
     row.deviceId === deviceId ? { ...row, bytes: plausibleBytes(row.bytes, totalBytes) } : row,
   );
 }
-
-/**
- * Bytes on a device that some process is known to hold, at most the device's use: buffers that two
- * processes share appear in both. What is left of the use is nobody's that we know of.
- */
-export function attributedBytes(
-  rows: readonly ProcessMemory[],
-  deviceId: string,
-  usedBytes: number | null,
-): number {
-  const sum = rows.reduce((total, row) => total + (row.deviceId === deviceId ? (row.bytes ?? 0) : 0), 0);
-  return usedBytes === null ? sum : Math.min(sum, usedBytes);
-}

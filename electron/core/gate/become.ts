@@ -5,10 +5,6 @@ import { findProgram, type Program } from './program.ts';
 
 export type Runnable = Extract<Program, { readonly kind: 'runnable' }>;
 
-export function canBecome(): boolean {
-  return process.execve !== undefined;
-}
-
 /**
  * Becomes the command: same pid, same lock, no process of ours between them to be killed alone. The
  * lock's descriptors stay open across exec; everything else of Node's is close-on-exec. `locker` is

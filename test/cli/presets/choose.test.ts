@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { llama, qwen3moe } from '../../../build/models/synthetic-architectures.ts';
 import { type Choice, type Chosen, choose, type Wish } from '../../../electron/cli/presets/choose.ts';
+import { commandFlags } from '../../../electron/core/ledger/footprint/command-flags.ts';
 import { estimate } from '../../../electron/core/ledger/footprint/estimate.ts';
 import type { GgufHeader } from '../../../electron/core/ledger/footprint/gguf-header.ts';
-import { presetFlags } from '../../../electron/core/ledger/footprint/other-flags.ts';
+import { presetArgs } from '../../../electron/core/ledger/footprint/other-flags.ts';
 import { headerOfKeys, headerOfSpec } from '../../support/footprint.ts';
-import { llama, qwen3moe } from '../../support/synthetic-architectures.ts';
 
 /** An 8-layer model of wide heads whose context costs more than it weighs, trained for 131 072 tokens. */
 const DENSE = headerOfSpec(llama(), {
@@ -19,7 +20,7 @@ const keysOf = (choice: Chosen): Record<string, string> =>
 /** What the chosen keys would take, read back as the router will read them. */
 function takes(header: GgufHeader, choice: Choice): number {
   const text = choice.keys.map(([key, value]) => `${key} = ${value}`).join('\n');
-  return estimate(header, presetFlags(text), 'cuda').totalBytes;
+  return estimate(header, commandFlags(presetArgs(text)), 'cuda').totalBytes;
 }
 
 function fits(choice: Chosen): Choice {

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { gemma3, llama } from '../../../build/models/synthetic-architectures.ts';
+import { deepseek2, qwen35 } from '../../../build/models/synthetic-state-models.ts';
 import { choose } from '../../../electron/cli/presets/choose.ts';
 import { presetText } from '../../../electron/cli/presets/preset-text.ts';
 import {
@@ -8,13 +10,11 @@ import {
   settled,
 } from '../../../electron/core/actuators/operation.ts';
 import { emptyMemory } from '../../../electron/core/guards/memory.ts';
-
 import { EMPTY_MEMO, viewModel } from '../../../electron/core/loop/model-view.ts';
 import { defaults } from '../../../electron/core/settings/defaults.ts';
 import { resolveFloor } from '../../../shared/settings.ts';
 import { footprintOf, headerOfSpec } from '../../support/footprint.ts';
 import { observedModel } from '../../support/model-view.ts';
-import { deepseek2, gemma3, llama, qwen35 } from '../../support/synthetic-architectures.ts';
 import { breached, CARD, device, GB, loading, model, NOW, small, told, world } from '../guards/worlds.ts';
 
 /** Field reports about what models take and when they have to go. Numbers are those of the collected reports. */

@@ -1,10 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { evictionUnderWay } from '../../../electron/core/devices/gtt.ts';
-import {
-  attributedBytes,
-  mergeProcesses,
-  plausibleRows,
-} from '../../../electron/core/devices/process-memory.ts';
+import { mergeProcesses, plausibleRows } from '../../../electron/core/devices/process-memory.ts';
 import type { DeviceSample, ProcessMemory } from '../../../electron/core/devices/sample.ts';
 
 const MIB = 1024 ** 2;
@@ -115,15 +111,7 @@ describe('process rows', () => {
     expect(mergeProcesses([row({}), row({ deviceId: 'b' })])).toHaveLength(2);
   });
 
-  it('a figure above the card is unknown, and a sum is capped at the card’s use', () => {
+  it('a figure above the card is unknown', () => {
     expect(plausibleRows([row({ bytes: 101 })], 'a', 100)[0]?.bytes).toBeNull();
-    expect(
-      attributedBytes(
-        [row({ bytes: 60 }), row({ pid: 2, bytes: 60 }), row({ pid: 3, bytes: null })],
-        'a',
-        100,
-      ),
-    ).toBe(100);
-    expect(attributedBytes([row({ bytes: 60 }), row({ deviceId: 'b' })], 'a', 100)).toBe(60);
   });
 });

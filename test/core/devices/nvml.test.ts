@@ -17,7 +17,6 @@ import {
 import {
   decodeMemoryV1,
   decodeMemoryV2,
-  decodePciAddress,
   decodeProcesses,
   encodeMemoryV2Request,
 } from '../../../electron/core/devices/nvml-layout.ts';
@@ -68,14 +67,6 @@ describe('NVML structs', () => {
 
   it('reads no more rows than the buffer holds', () => {
     expect(decodeProcesses(u64(7n, 1n, 0n, 8n, 2n, 0n), 9, 24).map(({ pid }) => pid)).toEqual([7, 8]);
-  });
-
-  it('reads the PCI address from the new field, else the old', () => {
-    const info = Buffer.alloc(68);
-    info.write('0000:0A:00.0', 0);
-    expect(decodePciAddress(info)).toBe('0000:0a:00.0');
-    info.write('00000000:0B:00.0', 36);
-    expect(decodePciAddress(info)).toBe('0000:0b:00.0');
   });
 });
 

@@ -1,4 +1,3 @@
-import { commandFlags } from './command-flags.ts';
 import { environmentArgs } from './environment-flags.ts';
 import { DEFAULT_FLAGS, type LoadFlags } from './flags.ts';
 
@@ -6,10 +5,6 @@ import { DEFAULT_FLAGS, type LoadFlags } from './flags.ts';
  * llama-swap's `cmd`: one text, often over several lines with `\` at their ends, `#` comments and
  * `${PORT}` in it. Split as a shell would, without running anything.
  */
-export function swapFlags(cmd: string): LoadFlags {
-  return commandFlags(shellWords(cmd));
-}
-
 export function shellWords(text: string): readonly string[] {
   const words: string[] = [];
   const lines = text
@@ -35,13 +30,9 @@ function unquoted(word: string): string {
 
 /**
  * A section of llama-server's presets, or of the router's `status.preset`: `key = value` lines whose keys
- * are the long flags without dashes, or its environment variables.
+ * are the long flags without dashes, or its environment variables. As a command line, without the
+ * program's name.
  */
-export function presetFlags(text: string): LoadFlags {
-  return commandFlags(presetArgs(text));
-}
-
-/** The same as a command line, without the program's name. */
 export function presetArgs(text: string): readonly string[] {
   const args: string[] = [];
   for (const line of text.split('\n')) {

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { BASE, gemma3, llama } from '../../../../build/models/synthetic-architectures.ts';
+import { qwen35 } from '../../../../build/models/synthetic-state-models.ts';
 import { estimate } from '../../../../electron/core/ledger/footprint/estimate.ts';
 import { largestFit } from '../../../../electron/core/ledger/footprint/fit.ts';
 import { DEFAULT_FLAGS, type LoadFlags } from '../../../../electron/core/ledger/footprint/flags.ts';
 import { footprintOf, headerOfSpec, MIB } from '../../../support/footprint.ts';
-import { BASE, gemma3, llama, qwen35 } from '../../../support/synthetic-architectures.ts';
 
 const wide = { ...BASE, layers: 8, width: 1024, heads: 16, kvHeads: 8, headLength: 64, feedForward: 4096 };
 const header = headerOfSpec(llama({ ...wide, tokens: 64_000, context: 65_536 }));

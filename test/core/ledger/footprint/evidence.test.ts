@@ -1,9 +1,15 @@
 import { describe, expect, it } from 'vitest';
+import {
+  expectedKvMib,
+  flagsOf,
+  headerOf,
+  isMainline,
+  measuredCase,
+} from '../../../../build/models/kv-measured.ts';
 import type { DeviceKind } from '../../../../electron/core/ledger/footprint/device-kind.ts';
 import { estimate, type Footprint } from '../../../../electron/core/ledger/footprint/estimate.ts';
 import { DEFAULT_FLAGS, type LoadFlags } from '../../../../electron/core/ledger/footprint/flags.ts';
 import { evidenceFiles } from '../../../support/evidence.ts';
-import { expectedKvMib, flagsOf, headerOf, isMainline, measuredCase } from '../../../support/kv-measured.ts';
 
 const MIB = 1_048_576;
 

@@ -2,10 +2,10 @@ import { chmod, mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { BASE, llama } from '../../../../build/models/synthetic-architectures.ts';
 import { footprintOfLoad } from '../../../../electron/core/ledger/footprint/footprint-of-load.ts';
 import { footprintsInChild } from '../../../../electron/core/ledger/footprint/footprint-source.ts';
 import { writeGguf } from '../../../support/gguf-writer.ts';
-import { BASE, llama } from '../../../support/synthetic-architectures.ts';
 
 let folder = '';
 /** A Node that notes each start of a child. */

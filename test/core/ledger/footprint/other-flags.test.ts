@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { commandFlags } from '../../../../electron/core/ledger/footprint/command-flags.ts';
 import {
   ollamaFlags,
-  presetFlags,
+  presetArgs,
   shellWords,
-  swapFlags,
 } from '../../../../electron/core/ledger/footprint/other-flags.ts';
 
 /** llama-swap puts the port here. */
@@ -30,7 +30,7 @@ describe('a llama-swap command', () => {
       -c 16384 --parallel 2
       -ctk q8_0
     `;
-    expect(swapFlags(cmd)).toMatchObject({
+    expect(commandFlags(shellWords(cmd))).toMatchObject({
       modelPath: '/m.gguf',
       contextTokens: 16_384,
       slots: 2,
@@ -41,19 +41,21 @@ describe('a llama-swap command', () => {
 
 describe('a preset', () => {
   it('names flags without their dashes, or as environment variables', () => {
-    const flags = presetFlags(
-      [
-        '[qwen]',
-        'model = /m.gguf',
-        'c = 8192',
-        'n-gpu-layers = 12',
-        'flash-attn = off',
-        'kv-unified = true',
-        'mmproj-offload = false',
-        'LLAMA_ARG_CACHE_TYPE_K = q4_0',
-        'LLAMA_ARG_UBATCH = 256',
-        'stop-timeout = 5',
-      ].join('\n'),
+    const flags = commandFlags(
+      presetArgs(
+        [
+          '[qwen]',
+          'model = /m.gguf',
+          'c = 8192',
+          'n-gpu-layers = 12',
+          'flash-attn = off',
+          'kv-unified = true',
+          'mmproj-offload = false',
+          'LLAMA_ARG_CACHE_TYPE_K = q4_0',
+          'LLAMA_ARG_UBATCH = 256',
+          'stop-timeout = 5',
+        ].join('\n'),
+      ),
     );
     expect(flags).toMatchObject({
       modelPath: '/m.gguf',

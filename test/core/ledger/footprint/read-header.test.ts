@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { BASE, gemma3, llama } from '../../../../build/models/synthetic-architectures.ts';
+import { qwen35 } from '../../../../build/models/synthetic-state-models.ts';
 import { readHeader } from '../../../../electron/core/ledger/footprint/read-header.ts';
 import { type GgufSpec, ggufHeader, writeGguf } from '../../../support/gguf-writer.ts';
-import { BASE, gemma3, llama, qwen35 } from '../../../support/synthetic-architectures.ts';
 
 let folder = '';
 beforeAll(async () => {

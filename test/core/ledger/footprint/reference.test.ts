@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { BASE, gemma3, llama } from '../../../../build/models/synthetic-architectures.ts';
+import { qwen35 } from '../../../../build/models/synthetic-state-models.ts';
 import { factsOf } from '../../../../electron/core/ledger/footprint/architecture.ts';
 import { estimate } from '../../../../electron/core/ledger/footprint/estimate.ts';
 import { DEFAULT_FLAGS, type LoadFlags } from '../../../../electron/core/ledger/footprint/flags.ts';
@@ -8,7 +10,6 @@ import {
   withReference,
 } from '../../../../electron/core/ledger/footprint/reference.ts';
 import { headerOfSpec, MIB } from '../../../support/footprint.ts';
-import { BASE, gemma3, llama, qwen35 } from '../../../support/synthetic-architectures.ts';
 
 const WIDE = { ...BASE, layers: 16, width: 2048, heads: 16, kvHeads: 8, headLength: 128, feedForward: 8192 };
 const header = headerOfSpec(llama({ ...WIDE, context: 32_768 }));

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { BASE, llama, qwen3, qwen3moe } from '../../../../build/models/synthetic-architectures.ts';
+import { qwen35 } from '../../../../build/models/synthetic-state-models.ts';
 import type { LoadFlags } from '../../../../electron/core/ledger/footprint/flags.ts';
 import type { GgufHeader } from '../../../../electron/core/ledger/footprint/gguf-header.ts';
 import { footprintOf, headerOfSpec } from '../../../support/footprint.ts';
-import { BASE, llama, qwen3, qwen3moe, qwen35 } from '../../../support/synthetic-architectures.ts';
 
 const bytesOf = (header: GgufHeader, wanted: RegExp): number =>
   header.tensors.reduce((sum, tensor) => sum + (wanted.test(tensor.name) ? tensor.bytes : 0), 0);

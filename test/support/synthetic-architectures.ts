@@ -1,2 +1,0 @@
-export * from '../../build/models/synthetic-architectures.ts';
-export * from '../../build/models/synthetic-state-models.ts';

@@ -1,1 +1,0 @@
-export * from '../../build/models/synthetic-models.ts';
