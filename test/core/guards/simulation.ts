@@ -31,7 +31,8 @@ export function freeOf(sim: Simulation): number {
   return Math.max(0, sim.totalBytes - sim.desktopBytes - held);
 }
 
-function heldBy(one: GuardModel): number {
+/** What a model takes of the card now. */
+export function heldBy(one: GuardModel): number {
   if (one.status === 'loading') return one.seenBytes ?? 0;
   return one.status === 'loaded' || one.status === 'stopping' ? (one.bytes ?? 0) : 0;
 }

@@ -9,6 +9,7 @@ import type {
   GuardPolicy,
   GuardWorld,
 } from '../../../electron/core/guards/world.ts';
+import { heldBy } from './simulation.ts';
 import { CARD, device, GB, model, world } from './worlds.ts';
 
 /**
@@ -202,11 +203,6 @@ export function look(from: SmallWorld, { policy }: Rules): GuardWorld {
 function freeOf(from: SmallWorld): number {
   const held = from.models.reduce((sum, one) => sum + heldBy(one), 0);
   return TOTAL_BYTES - (DESKTOP_BYTES[from.desktop] ?? 0) - held;
-}
-
-function heldBy(one: GuardModel): number {
-  if (one.status === 'loading') return one.seenBytes ?? 0;
-  return one.status === 'loaded' || one.status === 'stopping' ? (one.bytes ?? 0) : 0;
 }
 
 function obey(one: GuardModel, decision: Decision, nowMs: number): GuardModel {
