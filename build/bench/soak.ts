@@ -250,9 +250,12 @@ class Stage {
       this.#fault(`the database grows by ${(perHour / MB).toFixed(0)} MB an hour`);
   }
 
+  /** Told at once too: who runs it for hours needn't wait for its end to know. */
   #fault(what: string): void {
-    if (this.#faults.length < 50)
-      this.#faults.push(`after ${((performance.now() - this.#startedMs) / 1000).toFixed(0)} s: ${what}`);
+    if (this.#faults.length >= 50) return;
+    const fault = `after ${((performance.now() - this.#startedMs) / 1000).toFixed(0)} s: ${what}`;
+    this.#faults.push(fault);
+    process.stderr.write(`soak, ${fault}\n`);
   }
 }
 
