@@ -281,7 +281,7 @@ describe('loading', () => {
 });
 
 describe('batch work', () => {
-  it('is told to make way while an interactive request is in flight, as a stream of changes', async () => {
+  it('is told to make way while an interactive request is in flight, and when it may go on, as a stream of changes', async () => {
     const frames: boolean[] = [];
     const stream = http.get({
       host: '127.0.0.1',
@@ -301,6 +301,7 @@ describe('batch work', () => {
     await until(() => frames.length > 0, 3_000, 'the first frame');
     await ask('patient', { tokens: 64 });
     await until(() => frames.includes(true), 3_000, 'the word to yield');
+    await until(() => frames.at(-1) === false, 5_000, 'the word to go on');
     stream.destroy();
   });
 

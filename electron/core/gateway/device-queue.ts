@@ -64,6 +64,12 @@ export class DeviceQueue {
     };
   }
 
+  /** In how long batch may go on if nobody comes meanwhile; null: it may now, or an interactive request is in flight. */
+  calmInMs(): number | null {
+    const inMs = this.#calmAtMs - this.#options.monotonicMs();
+    return this.#interactive === 0 && inMs > 0 ? inMs : null;
+  }
+
   /**
    * Resolves when the request may start, null when the signal came first. Dispose when it is over. The
    * signal is asked for only where it has to wait.

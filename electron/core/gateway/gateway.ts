@@ -121,16 +121,24 @@ export function createGateway(options: GatewayOptions): Gateway {
   const listeners = new Set<() => void>();
   const monotonicMs = (): number => context.clock.monotonicMs();
   let dispatcher: Dispatcher | Promise<Dispatcher> | null = options.dispatcher ?? null;
+  let calm: NodeJS.Timeout | null = null;
+  const onChange = (): void => {
+    if (listeners.size === 0) return;
+    for (const listener of listeners) listener();
+    awaitCalm();
+  };
+  /** Batch may go on a while after the last interactive request: nothing else happens then that would tell it so. */
+  const awaitCalm = (): void => {
+    if (calm !== null) clearTimeout(calm);
+    const inMs = Math.min(...[...queues.values()].map((one) => one.calmInMs() ?? Number.POSITIVE_INFINITY));
+    calm = Number.isFinite(inMs) ? setTimeout(onChange, Math.ceil(inMs) + 1) : null;
+    calm?.unref();
+  };
   const queue = (deviceId: string | null): DeviceQueue => {
     const id = deviceId ?? NO_DEVICE;
     const known = queues.get(id);
     if (known !== undefined) return known;
-    const made = new DeviceQueue({
-      monotonicMs,
-      onChange: () => {
-        for (const listener of listeners) listener();
-      },
-    });
+    const made = new DeviceQueue({ monotonicMs, onChange });
     queues.set(id, made);
     return made;
   };
@@ -198,6 +206,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     queues: () => new Map([...queues].map(([id, one]) => [id, one.snapshot()])),
     onQueues(listener) {
       listeners.add(listener);
+      awaitCalm();
       return () => listeners.delete(listener);
     },
     hold(modelId, deviceId, turnClass, caller) {
@@ -214,6 +223,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     fallbacks: (iso) => health.states(context.loop.settings.fallbacks, iso),
     async stop() {
       stopping.abort();
+      if (calm !== null) clearTimeout(calm);
       health.stop();
       await (await dispatcher)?.destroy();
     },

@@ -3,7 +3,7 @@ import { DeviceQueue, type Pass } from '../../../electron/core/gateway/device-qu
 
 const NEVER = new AbortController().signal;
 
-function queueAt(options: { readonly agedMs?: number } = {}) {
+function queueAt(options: { readonly agedMs?: number; readonly lingerMs?: number } = {}) {
   const clock = { nowMs: 0 };
   const queue = new DeviceQueue({ monotonicMs: () => clock.nowMs, lingerMs: 0, agedMs: 30_000, ...options });
   const started: string[] = [];
@@ -95,6 +95,17 @@ describe('batch yields to interactive on its device', () => {
     const person = await enter('person', 'interactive');
     person?.[Symbol.dispose]();
     expect(queue.snapshot().yield).toBe(false);
+  });
+
+  it('knows when batch may go on, which nothing else would tell', async () => {
+    const { queue, clock, enter } = queueAt({ lingerMs: 200 });
+    expect(queue.calmInMs()).toBeNull();
+    const person = await enter('person', 'interactive');
+    expect(queue.calmInMs()).toBeNull();
+    person?.[Symbol.dispose]();
+    expect(queue.calmInMs()).toBe(200);
+    clock.nowMs += 200;
+    expect([queue.calmInMs(), queue.snapshot().yield]).toEqual([null, false]);
   });
 
   it('one whose client leaves waits no longer', async () => {
