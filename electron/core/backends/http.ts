@@ -174,7 +174,8 @@ function answerOf(response: IncomingMessage, text: string): HttpAnswer {
 
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    // Servers on Windows may begin with a byte order mark.
+    return JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch {
     return undefined;
   }

@@ -150,7 +150,6 @@ export function deviceOf(
 ): string | null {
   if (configured !== null) return configured;
   if (devices.length === 0) return null;
-  if (runsOnCpu(model.args)) return devices.find((device) => device.id === 'system')?.id ?? onlyOne(devices);
   const identity = model.process;
   if (identity !== null) {
     const seen = processes
@@ -158,6 +157,7 @@ export function deviceOf(
       .sort((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0))[0];
     if (seen !== undefined) return seen.deviceId;
   }
+  if (runsOnCpu(model.args)) return devices.find((device) => device.memory !== 'discrete')?.id ?? null;
   const cards = devices.filter((device) => device.memory === 'discrete' || device.kind === 'simulated');
   const largest = [...cards].sort((a, b) => (b.totalBytes ?? 0) - (a.totalBytes ?? 0))[0];
   return largest?.id ?? onlyOne(devices);

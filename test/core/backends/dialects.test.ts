@@ -7,6 +7,7 @@ import {
 } from '../../../electron/core/backends/dialects/llama-swap-flights.ts';
 import { loopbackPort } from '../../../electron/core/backends/told-model.ts';
 import { commandFlags } from '../../../electron/core/ledger/footprint/command-flags.ts';
+import { runsOnCpu } from '../../../electron/core/loop/model-view.ts';
 import type { ProcessFacts } from '../../../electron/core/process/identity.ts';
 import { until } from '../../support/router.ts';
 import { family } from './family.ts';
@@ -128,6 +129,12 @@ describe('Ollama', () => {
     ['a size on the card beyond the whole: the whole', { size: 5_000, size_vram: 9_000 }, 5_000],
     ['part of it on the card', { size: 5_000, size_vram: 3_000 }, 3_000],
     ['no size at all', { size_vram: 3_000 }, null],
+    [
+      'a size on the card that is no size: the whole, and not told where',
+      { size: 5_000, size_vram: 'x' },
+      5_000,
+    ],
+    ['a negative one: the same', { size: 5_000, size_vram: -1 }, 5_000],
   ])('%s', async (_, sizes, bytes) => {
     const row = { name: 'a:latest', expires_at: '2318-01-01T00:00:00Z', digest: 'd', ...sizes };
     await using it = await instead('Ollama', { '/api/ps': { body: { models: [row] } } });
@@ -136,6 +143,27 @@ describe('Ollama', () => {
     expect(only(it)?.aliases).toEqual(['a']);
     const isOnHost = !('size_vram' in sizes);
     expect(only(it)?.args?.includes('--gpu-layers') ?? false).toBe(isOnHost);
+    // That is Ollama's word for never.
+    expect(only(it)?.expiresAtMs).toBeNull();
+  });
+
+  it('asks again for what a busy server did not say of a model', async () => {
+    const row = { name: 'a', digest: 'd', size: 1, size_vram: 1 };
+    let shows = 0;
+    await using it = await watch(subject('Ollama'), {
+      before: (server) => {
+        server.instead = ({ path }) => {
+          if (path === '/api/version') return { body: { version: '1' } };
+          if (path !== '/api/show') return { body: { models: [row] } };
+          shows += 1;
+          return shows === 1
+            ? { status: 503, body: { error: 'server busy, please try again.' } }
+            : { body: { modelfile: `FROM /blobs/${BLOB}` } };
+        };
+      },
+    });
+    await seen('the file', () => only(it)?.modelPath === `/blobs/${BLOB}`);
+    expect(shows).toBe(2);
   });
 
   it('lists nothing that runs on another’s machine', async () => {
@@ -197,7 +225,37 @@ describe('LM Studio', () => {
   });
 });
 
+describe('LM Studio that does not tell all', () => {
+  it('of instances: whether it is loaded is not known, and nothing is said to be unloaded', async () => {
+    const models = [{ type: 'llm', key: 'm', size_bytes: 7 }];
+    await using it = await instead('LM Studio', { '/api/v1/models': { body: { models } } });
+    await seen('it', () => only(it) !== undefined);
+    expect(only(it)).toMatchObject({ status: 'loaded', busy: null });
+    expect(it.backend.snapshot().notes.join(' ')).toMatch(/The state of m is one this version does not know/);
+    expect(await it.backend.unload('m', SIGNAL)).toMatchObject({
+      ok: false,
+      error: { code: 'not_supported', message: expect.stringMatching(/lms unload/) },
+    });
+  });
+});
+
 describe('Lemonade', () => {
+  it.each([
+    ['npu', true],
+    ['cpu', true],
+    ['gpu', false],
+    ['gpu|npu', false],
+    [undefined, false],
+  ])('one on device %s', async (device, isOffCard) => {
+    const body = { all_models_loaded: [{ model_name: 'm', device, recipe_options: { ctx_size: 4096 } }] };
+    await using it = await instead('Lemonade', {
+      '/v1/health': { body },
+      '/v1/models': { body: { data: [] } },
+    });
+    await seen('it', () => only(it)?.status === 'loaded');
+    expect(runsOnCpu(only(it)?.args ?? null)).toBe(isOffCard);
+  });
+
   it('is read under its older path too', async () => {
     const body = { all_models_loaded: [{ model_name: 'm', pid: 3, is_busy: true }], version: '8.2' };
     await using it = await instead('Lemonade', {
@@ -266,6 +324,20 @@ describe('llama-swap', () => {
     expect([isInFlight(flights, ['a'], []), isInFlight(flights, ['b'], [])]).toEqual([false, true]);
     expect(nextFlights(flights, 'nonsense')).toBe(flights);
     expect(parseSwapMessage('{')).toBeNull();
+  });
+
+  it('as its newer releases say it, and one for nobody by name may be for anybody', () => {
+    const message = (data: object) =>
+      parseSwapMessage(JSON.stringify({ type: 'inflight', data: JSON.stringify(data) }))?.data;
+    let flights = nextFlights(null, message({ operation: 'snapshot', requests: [] }));
+    expect(isInFlight(flights, ['a'], ['a'])).toBe(false);
+    flights = nextFlights(flights, message({ operation: 'upsert', request: { id: '1', req_path: '/v1/x' } }));
+    expect(isInFlight(flights, ['a'], ['a'])).toBeNull();
+    flights = nextFlights(flights, message({ operation: 'upsert', request: { id: '2', model: 'a' } }));
+    expect(isInFlight(flights, ['a'], ['a'])).toBe(true);
+    flights = nextFlights(flights, message({ operation: 'remove', id: '2' }));
+    flights = nextFlights(flights, message({ operation: 'remove', id: '1' }));
+    expect(isInFlight(flights, ['a'], ['a'])).toBe(false);
   });
 
   it('a mere number of requests tells of a model only where it is the only one', () => {

@@ -123,5 +123,7 @@ describe('the device a model lives on', () => {
     expect(runsOnCpu(['llama-server', '-ngl', '99'])).toBe(false);
     expect(deviceOf(cpu, null, [card, ram], [])).toBe('system');
     expect(deviceOf(cpu, null, [card, small], [])).toBeNull();
+    expect(deviceOf(cpu, null, [card], [])).toBeNull();
+    expect(deviceOf(cpu, null, [card, iGpu], [])).toBe(iGpu.id);
   });
 });

@@ -132,7 +132,7 @@ function toldModel(entry: unknown, ownPort: number | null): ToldModel | null {
     statusText: isThere ? 'loaded' : 'loading',
     busy: isThere ? busyOf(entry) : null,
     usedMark: typeof lastUse === 'number' || typeof lastUse === 'string' ? String(lastUse) : null,
-    args: contextTokens === null ? null : ['lemonade', '--ctx-size', String(contextTokens)],
+    args: argsOf(contextTokens, field(entry, 'device')),
     contextTokens,
     port,
     query:
@@ -146,6 +146,16 @@ function toldModel(entry: unknown, ownPort: number | null): ToldModel | null {
             ...(pid === null ? {} : { pid }),
           },
   };
+}
+
+/** In llama-server's words. One that runs on the CPU or the NPU alone has nothing on a card. */
+function argsOf(contextTokens: number | null, device: unknown): readonly string[] | null {
+  const isOffCard = typeof device === 'string' && /cpu|npu/i.test(device) && !/gpu/i.test(device);
+  const args = [
+    ...(contextTokens === null ? [] : ['--ctx-size', String(contextTokens)]),
+    ...(isOffCard ? ['--gpu-layers', '0'] : []),
+  ];
+  return args.length === 0 ? null : ['lemonade', ...args];
 }
 
 function busyOf(entry: unknown): boolean | null {

@@ -53,7 +53,12 @@ export function isInFlight(
   ready: readonly string[],
 ): boolean | null {
   if (flights === null) return null;
-  if (flights.byId !== null) return [...flights.byId.values()].some((model) => names.includes(model));
+  if (flights.byId !== null) {
+    const wanted = [...flights.byId.values()];
+    if (wanted.some((model) => names.includes(model))) return true;
+    // One that names no model may be for any of them.
+    return wanted.includes('') ? null : false;
+  }
   if (flights.count === 0) return false;
   return ready.length === 1 && names.includes(ready[0] ?? '') ? true : null;
 }

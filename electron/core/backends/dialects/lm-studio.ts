@@ -77,6 +77,12 @@ export function lmStudioDialect(): Dialect {
     async unload(ask, model) {
       if (isV1 === false) return fail('not_supported', CANNOT);
       const path = '/api/v1/models/unload';
+      if (model.instances.length === 0) {
+        return fail(
+          'not_supported',
+          `LM Studio tells no instance of ${model.name} that could be unloaded: unload it in LM Studio, or with \`lms unload\`.`,
+        );
+      }
       for (const instance of model.instances) {
         const limits = { timeoutMs: UNLOAD_LIMIT_MS, signal: ask.signal };
         const answer = await ask.http.post(path, { instance_id: instance }, limits);
@@ -101,7 +107,8 @@ export function lmStudioDialect(): Dialect {
 function toldV1(entry: unknown): ToldModel | null {
   const name = textOf(field(entry, 'key'));
   if (name === null) return null;
-  const loaded = entriesOf(entry, 'loaded_instances') ?? [];
+  const told = entriesOf(entry, 'loaded_instances');
+  const loaded = told ?? [];
   const instances = loaded.flatMap((instance) => textOf(field(instance, 'id')) ?? []);
   const contexts = loaded.map((instance) => positiveOf(field(field(instance, 'config'), 'context_length')));
   const slots = positiveOf(field(field(loaded[0], 'config'), 'parallel'));
@@ -115,8 +122,8 @@ function toldV1(entry: unknown): ToldModel | null {
     ...UNTOLD,
     name,
     aliases: instances.filter((instance) => instance !== name),
-    status: isLoaded ? 'loaded' : 'unloaded',
-    statusText: isLoaded ? 'loaded' : 'not loaded',
+    status: told === null ? 'unknown' : isLoaded ? 'loaded' : 'unloaded',
+    statusText: told === null ? 'not told' : isLoaded ? 'loaded' : 'not loaded',
     args: isLoaded && contextTokens !== null ? argsOf(contextTokens, slots) : null,
     contextTokens,
     weightsBytes: bytesOf(field(entry, 'size_bytes')),

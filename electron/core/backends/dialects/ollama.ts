@@ -14,6 +14,8 @@ const SHOWS_PER_READING = 3;
 const LOAD_LIMIT_MS = 10 * 60_000;
 /** Clocks of one machine, read a moment apart. */
 const EXPIRY_SLACK_MS = 1_500;
+/** Ten years. */
+const NEVER_MS = 10 * 365 * 86_400_000;
 
 /** What `POST /api/show` says of a model, which loads nothing. */
 interface Shown {
@@ -54,7 +56,10 @@ export function ollamaDialect(
     const unknown = wanted.filter((one) => !shown.has(keyOf(one))).slice(0, SHOWS_PER_READING);
     for (const one of unknown) {
       const answer = await ask.http.post('/api/show', { model: one.name }, { timeoutMs: ask.timeoutMs });
-      if (answer.kind === 'answer') shown.set(keyOf(one), shownIn(answer.json));
+      // One that is not there will not be; one whose server is too busy to say is asked again.
+      if (answer.kind === 'answer' && (answer.status === 200 || answer.status === 404)) {
+        shown.set(keyOf(one), shownIn(answer.json));
+      }
     }
   };
 
@@ -68,8 +73,9 @@ export function ollamaDialect(
       ownPort !== null && expiresAtEpochMs !== null && expiresAtEpochMs < clock.epochMs() - EXPIRY_SLACK_MS;
     const contextTokens = positiveOf(field(entry, 'context_length'));
     const sizeBytes = bytesOf(field(entry, 'size'));
+    const onCard = field(entry, 'size_vram');
     // Older servers leave it out where it is 0: all of the model is in the host's memory.
-    const onCardBytes = bytesOf(field(entry, 'size_vram')) ?? 0;
+    const onCardBytes = onCard === undefined ? 0 : bytesOf(onCard);
     return {
       ...common(row, about, contextTokens, onCardBytes === 0),
       status: isOver ? 'stopping' : 'loaded',
@@ -77,8 +83,12 @@ export function ollamaDialect(
       usedMark: expiresAt,
       contextTokens,
       reportedBytes:
-        sizeBytes === null ? null : onCardBytes === 0 ? sizeBytes : Math.min(onCardBytes, sizeBytes),
-      expiresAtEpochMs,
+        sizeBytes === null
+          ? null
+          : onCardBytes === 0 || onCardBytes === null
+            ? sizeBytes
+            : Math.min(onCardBytes, sizeBytes),
+      expiresAtEpochMs: isNever(expiresAtEpochMs, clock.epochMs()) ? null : expiresAtEpochMs,
     };
   };
 
@@ -188,6 +198,11 @@ async function loadOllama(ask: Ask, name: string): Promise<Result<void>> {
     return accepted(embed, ask.http, '/api/embed', errorIn);
   }
   return accepted(answer, ask.http, '/api/generate', errorIn);
+}
+
+/** `keep_alive: -1` is told as a time some three centuries away. */
+function isNever(expiresAtEpochMs: number | null, epochMs: number): boolean {
+  return expiresAtEpochMs !== null && expiresAtEpochMs - epochMs > NEVER_MS;
 }
 
 /** Go writes an empty list as null. */
