@@ -47,6 +47,7 @@ export function modelView(
     ttlMs: null,
     predictedBytes: null,
     measuredBytes: null,
+    atRest: true,
     guarded: 'on',
     operation: null,
     memo: EMPTY_MEMO,

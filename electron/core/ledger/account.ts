@@ -28,6 +28,7 @@ export class Account {
   readonly lines = new Map<string, Line>();
   readonly shared = new Map<string, SharedWeights>();
   readonly settling = new Set<string>();
+  readonly resting = new Set<string>();
   bookedBytes = 0;
   outstandingBytes = 0;
   settlingBytes = 0;
@@ -72,6 +73,16 @@ export class Account {
     }
   }
 
+  /** Bytes that count as taken only until a reading shows what loads that are over have really taken. */
+  unsureBytes(): number {
+    let bytes = this.settlingBytes;
+    for (const id of this.resting) {
+      const line = this.lines.get(id);
+      if (line !== undefined) bytes += outstandingOf(line);
+    }
+    return bytes;
+  }
+
   book(nowMs: number | null = null): DeviceBook {
     return {
       deviceId: this.deviceId,
@@ -92,9 +103,12 @@ export class Account {
       this.lines.set(lineAfter.id, lineAfter);
       if (lineAfter.settlingBytes > 0) this.settling.add(lineAfter.id);
       else this.settling.delete(lineAfter.id);
+      if (lineAfter.resting) this.resting.add(lineAfter.id);
+      else this.resting.delete(lineAfter.id);
     } else if (lineBefore !== undefined) {
       this.lines.delete(lineBefore.id);
       this.settling.delete(lineBefore.id);
+      this.resting.delete(lineBefore.id);
     }
     if (sharedAfter !== undefined) this.shared.set(sharedAfter.key, sharedAfter);
     else if (sharedBefore !== undefined) this.shared.delete(sharedBefore.key);

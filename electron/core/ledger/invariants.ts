@@ -25,7 +25,15 @@ export function checkInvariants(snapshot: LedgerSnapshot): string[] {
   return wrong;
 }
 
-function checkDevice({ book, reading, settlingBytes, settling, shared, lines }: DeviceSnapshot): string[] {
+function checkDevice({
+  book,
+  reading,
+  settlingBytes,
+  settling,
+  resting,
+  shared,
+  lines,
+}: DeviceSnapshot): string[] {
   const wrong: string[] = [];
   const at = book.deviceId;
   for (const [what, value] of [
@@ -49,10 +57,14 @@ function checkDevice({ book, reading, settlingBytes, settling, shared, lines }: 
   const unsettled = lines.filter((line) => line.settlingBytes > 0).map((line) => line.id);
   if (new Set(settling).size !== settling.length || settling.length !== unsettled.length)
     wrong.push(`the list of settling lines on ${at} is not what its lines say`);
+  const atRestSoon = lines.filter((line) => line.resting).map((line) => line.id);
+  if (new Set(resting).size !== resting.length || resting.length !== atRestSoon.length)
+    wrong.push(`the list of resting lines on ${at} is not what its lines say`);
 
   for (const line of lines) {
     if (line.deviceId !== at) wrong.push(`${line.id} stands on ${at} but names ${line.deviceId}`);
     if (line.state === 'loading' && line.settlingBytes > 0) wrong.push(`${line.id} settles while it loads`);
+    if (line.state === 'committed' && line.resting) wrong.push(`${line.id} rests though it is committed`);
     if (line.sharedKey !== null && !shared.some((weights) => weights.key === line.sharedKey))
       wrong.push(`${line.id} shares ${line.sharedKey}, which is not booked`);
   }

@@ -33,6 +33,7 @@ export interface LedgerSnapshot {
     readonly reading: Reading | null;
     readonly settlingBytes: number;
     readonly settling: readonly string[];
+    readonly resting: readonly string[];
     readonly shared: readonly SharedWeights[];
     readonly lines: readonly Line[];
   }[];
@@ -147,12 +148,14 @@ export class Ledger {
     const committed: Line = {
       ...line,
       state: 'committed',
+      resting: false,
       seenBytes: measuredBytes ?? line.seenBytes,
       measured: measuredBytes !== null || line.measured,
     };
-    // The driver's last figure may be from before the load ended: what it can't show yet stays taken.
+    // The driver's last figure may be from before the load ended: what it can't show yet stays taken. What
+    // has come to rest was read after it, and the device with it.
     const newlyThere =
-      line.state === 'committed'
+      line.state === 'committed' || line.resting
         ? line.settlingBytes
         : Math.min(outstandingOf(line), Math.max(0, bookedOf(committed) - (line.seenBytes ?? 0))) +
           (weights === undefined ? 0 : sharedOutstandingOf(weights));
@@ -168,6 +171,17 @@ export class Ledger {
       sharedAfter: weights === undefined ? undefined : { ...weights, loaded: true },
     });
     return done ? ok(undefined) : fail('bad_input', tooMuch(line.name));
+  }
+
+  /**
+   * The load is said to be done, but what has been measured of it is from before its memory came to
+   * rest: what is predicted and not seen stays outstanding until `commit`.
+   */
+  rest(id: string): Result<void> {
+    return this.#change(id, null, 'the measurement', (line) => ({
+      ...line,
+      resting: line.state === 'loading',
+    }));
   }
 
   /** A better prediction, or none. Refuses nothing for lack of room: it states what is. */
@@ -221,9 +235,10 @@ export class Ledger {
     return this.#accounts.get(deviceId)?.book(nowMs) ?? null;
   }
 
-  /** A load has just ended whose bytes the last reading can't show yet: a denial now may be gone with the next one. */
-  isSettling(deviceId: string): boolean {
-    return (this.#accounts.get(deviceId)?.settling.size ?? 0) > 0;
+  /** Loads have just ended whose bytes no reading shows yet, and the denial is short of no more than these: it may be gone soon. */
+  mayYetFit(deviceId: string, denial: Denial): boolean {
+    const unsureBytes = this.#accounts.get(deviceId)?.unsureBytes() ?? 0;
+    return unsureBytes > 0 && (denial.shortBytes === null || denial.shortBytes <= unsureBytes);
   }
 
   booking(id: string): Booking | null {
@@ -248,6 +263,7 @@ export class Ledger {
         reading: account.reading,
         settlingBytes: account.settlingBytes,
         settling: [...account.settling],
+        resting: [...account.resting],
         shared: [...account.shared.values()],
         lines: [...account.lines.values()],
       })),
@@ -333,6 +349,7 @@ function newLine(request: ReserveRequest): Line {
     seenBytes: null,
     measured: false,
     state: 'loading',
+    resting: false,
     sharedKey: request.shared?.key ?? null,
     settlingBytes: 0,
     settlingSinceMs: null,

@@ -4,6 +4,7 @@ import type { Booking } from './booking.ts';
  * What one ledger line, and one shared set of weights, stand for in bytes.
  *
  *   loading    booked = the larger of predicted and seen     outstanding = what is predicted and not seen yet
+ *   resting    as loading: it is said to be loaded, but no reading shows yet all that it took
  *   committed  booked = measured, else the larger of the two outstanding = 0
  */
 export interface Line {
@@ -18,6 +19,8 @@ export interface Line {
   /** The measurement covers all of it (it came after the load), so it replaces the prediction. */
   readonly measured: boolean;
   readonly state: Booking['state'];
+  /** Still `loading` here, though its load is over: its memory has not come to rest. */
+  readonly resting: boolean;
   /** Key of the weights it shares; null: none. */
   readonly sharedKey: string | null;
   /**

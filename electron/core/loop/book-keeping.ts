@@ -36,7 +36,8 @@ export function bookingId(modelId: string): string {
 
 /**
  * Keeps the book in step with what the backends say (rule 3): a load seen is booked though nobody
- * asked us, one that is done is committed with its measured bytes, and one that is gone is released.
+ * asked us, one that is done is committed with its measured bytes once these are of a reading that
+ * shows it at rest (one from amid its load would make the book too small), and one that is gone is released.
  * `promised`: booked by a load of ours that its backend has not begun yet.
  */
 export function bookModel(ledger: Ledger, view: ModelView, promised: boolean, nowMs: number): void {
@@ -64,6 +65,9 @@ export function bookModel(ledger: Ledger, view: ModelView, promised: boolean, no
     return;
   }
   const bytes = asleep ? (view.measuredBytes ?? SLEEPING_BYTES) : view.measuredBytes;
-  if (ledger.booking(id)?.state === 'loading') ledger.commit(id, bytes, nowMs);
+  if (!view.atRest && bytes !== null) {
+    ledger.seen(id, Math.max(bytes, ledger.booking(id)?.measuredBytes ?? 0));
+    ledger.rest(id);
+  } else if (ledger.booking(id)?.state === 'loading') ledger.commit(id, bytes, nowMs);
   else ledger.seen(id, bytes);
 }

@@ -179,8 +179,9 @@ async function book(
     return result.ok ? ok(undefined) : result;
   };
   let first = reserve(force);
-  if (!first.ok && ledger.isSettling(view.deviceId)) {
-    await loop.until(() => !ledger.isSettling(view.deviceId ?? ''), SETTLE_LIMIT_MS);
+  if (!first.ok && ledger.mayYetFit(view.deviceId, first.error)) {
+    const { error } = first;
+    await loop.until(() => !ledger.mayYetFit(view.deviceId ?? '', error), SETTLE_LIMIT_MS);
     first = reserve(force);
   }
   if (first.ok) return first;

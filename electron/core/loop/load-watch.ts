@@ -68,7 +68,7 @@ export class LoadWatch {
     // Of one load the most counts, and the next one begins anew.
     if (view.status === 'loaded' && before !== 'loaded') this.#learned.delete(view.id);
     this.#measure(view, sight, models, nowMs);
-    if (view.status !== 'loaded' || nowMs - view.observed.sinceMs <= LEARN_AFTER_MS) return;
+    if (view.status !== 'loaded' || !view.atRest || nowMs - view.observed.sinceMs <= LEARN_AFTER_MS) return;
     const bytes = processBytes(view, sight, nowMs);
     if (bytes !== null) this.#learn(view, bytes);
   }

@@ -43,6 +43,8 @@ export interface ModelView {
   readonly ttlMs: number | null;
   readonly predictedBytes: number | null;
   readonly measuredBytes: number | null;
+  /** `measuredBytes` is of a reading taken when its load, or its falling asleep, was over and done. */
+  readonly atRest: boolean;
   readonly guarded: 'on' | 'observe';
   readonly operation: Operation | null;
   readonly memo: ModelMemo;
@@ -61,6 +63,8 @@ export interface ModelViewInput {
   /** That device's free bytes by its last reading; null: unknown. */
   readonly freeBytes: number | null;
   readonly processes: readonly ProcessMemory[];
+  /** Monotonic ms at which `processes` were read; null: never. */
+  readonly processesAtMs: number | null;
 }
 
 export function modelId(backend: string, name: string): string {
@@ -89,6 +93,7 @@ export function viewModel(input: ModelViewInput): ModelView {
     ttlMs: byName(settings.ttlMs, id) ?? null,
     predictedBytes,
     measuredBytes,
+    atRest: isAtRest(input),
     guarded: input.guarded,
     operation: input.operation,
     memo,
@@ -135,6 +140,15 @@ function measured(input: ModelViewInput): number | null {
   }
   if (model.status !== 'loaded') return null;
   return memo.settledBytes;
+}
+
+/** Servers say `loaded` when they can answer; the driver's list of processes is read every two seconds, and may be from before. */
+const REST_MS = 1_000;
+
+/** Only a driver's list can be from amid a load: our engine's account is exact, and a difference is only taken of a device at rest. */
+function isAtRest({ model, processesAtMs }: ModelViewInput): boolean {
+  if (model.countedBytes != null || model.process === null || processesAtMs === null) return true;
+  return processesAtMs >= model.sinceMs + REST_MS;
 }
 
 /**

@@ -35,6 +35,7 @@ export class Models {
   }): readonly ModelView[] {
     const { settings, wishes, sight } = input;
     const processes = sight.processes(input.nowMs);
+    const { processesAtMs } = sight;
     this.#views = input.fleet.list().flatMap(({ setting, snapshot }) => {
       // A backend that does not answer says nothing of its models; they may hold memory all the same.
       if (snapshot.status !== 'up') return [];
@@ -51,6 +52,7 @@ export class Models {
           model,
           settings,
           processes,
+          processesAtMs,
           guarded,
           memo: this.memo(id),
           operation: input.executor.operation(id),

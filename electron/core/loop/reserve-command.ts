@@ -81,9 +81,9 @@ async function book(context: CommandContext, wish: Wish, signal: AbortSignal): P
     if (booked.ok) return ok(undefined);
     const denial = booked.error;
     if (denial.code === 'BAD_INPUT') return fail('bad_input', denial.message);
-    if (ledger.isSettling(device.id)) {
-      await loop.until(() => !ledger.isSettling(device.id), SETTLE_LIMIT_MS, signal);
-      if (!ledger.isSettling(device.id) && tries < MOST_TRIES) continue;
+    if (ledger.mayYetFit(device.id, denial)) {
+      await loop.until(() => !ledger.mayYetFit(device.id, denial), SETTLE_LIMIT_MS, signal);
+      if (!ledger.mayYetFit(device.id, denial) && tries < MOST_TRIES) continue;
     }
     const made = tries < MOST_TRIES && (await makeRoomFor(loop, { ...room, denial }));
     if (!made && !signal.aborted)

@@ -65,9 +65,9 @@ export class Sight {
       : [];
   }
 
-  /** Processes have been read at least once. */
-  get knowsProcesses(): boolean {
-    return this.#processesAtMs !== null;
+  /** Monotonic ms of the newest list of processes; null: none yet. */
+  get processesAtMs(): number | null {
+    return this.#processesAtMs;
   }
 
   troubles(): readonly SamplerTrouble[] {

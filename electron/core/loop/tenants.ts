@@ -30,7 +30,7 @@ export class TenantBook {
 
   look(sight: Sight, views: readonly ModelView[], ledger: Ledger, nowMs: number): void {
     const processes = sight.processes(nowMs);
-    const named = sight.knowsProcesses;
+    const named = sight.processesAtMs !== null;
     // What a load takes was admitted, or is a race; only what grows after it is anybody's growth.
     const young = new Set(
       views

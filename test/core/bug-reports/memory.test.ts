@@ -130,6 +130,7 @@ it('21 estimate-vs-ps: what a server claims is a forecast, never a measurement',
     deviceId: CARD,
     freeBytes: null,
     processes: [],
+    processesAtMs: null,
   };
   expect(viewModel(input)).toMatchObject({ measuredBytes: null, predictedBytes: 59 * GB });
   // What the device lost while it loaded is one.

@@ -42,6 +42,45 @@ describe('the book follows what backends do (rule 3)', () => {
     expect(book.bookings()).toEqual([]);
   });
 
+  it('keeps a prediction until a reading shows the loaded model at rest, not one from amid its load', () => {
+    const book = ledger();
+    const look = (change: Parameters<typeof modelView>[0], nowMs: number): void => {
+      bookModel(book, modelView({ predictedBytes: 18 * GB, ...change }), false, nowMs);
+      expect(checkInvariants(book.snapshot())).toEqual([]);
+    };
+    const next = (nowMs: number) =>
+      book.reserve({
+        id: 'next',
+        kind: 'model',
+        name: 'next',
+        deviceId: 'sim:0',
+        predictedBytes: 13 * GB,
+        nowMs,
+      });
+    look({ status: 'loading', measuredBytes: 2 * GB }, 1);
+    look({ status: 'loaded', measuredBytes: 2 * GB, atRest: false }, 2);
+    expect(book.book('sim:0')).toMatchObject({ bookedBytes: 18 * GB, outstandingBytes: 16 * GB });
+    const denied = next(3);
+    expect(denied).toMatchObject({ ok: false, error: { code: 'CAP' } });
+    if (denied.ok) return;
+    expect(book.mayYetFit('sim:0', denied.error)).toBe(true);
+    expect(book.mayYetFit('sim:0', { ...denied.error, shortBytes: 17 * GB })).toBe(false);
+    // It took less than was predicted: now that is known, and the other one fits.
+    look({ status: 'loaded', measuredBytes: 15 * GB }, 4);
+    expect(book.book('sim:0')).toMatchObject({ bookedBytes: 15 * GB, outstandingBytes: 0 });
+    expect(book.mayYetFit('sim:0', denied.error)).toBe(false);
+    expect(next(5).ok).toBe(true);
+  });
+
+  it('takes what a model held awake until a reading shows it asleep', () => {
+    const book = ledger();
+    bookModel(book, modelView({ status: 'loaded', measuredBytes: 18 * GB }), false, 1);
+    bookModel(book, modelView({ status: 'sleeping', measuredBytes: 18 * GB, atRest: false }), false, 2);
+    expect(book.book('sim:0')?.bookedBytes).toBe(18 * GB);
+    bookModel(book, modelView({ status: 'sleeping', measuredBytes: 0.4 * GB }), false, 3);
+    expect(book.book('sim:0')?.bookedBytes).toBe(0.4 * GB);
+  });
+
   it('takes a sleeping model for small, not for nothing', () => {
     const book = ledger();
     bookModel(

@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest';
+import type { ObservedModel } from '../../../electron/core/backends/backend.ts';
 import type { DeviceSample } from '../../../electron/core/devices/sample.ts';
-import { deviceOf, guardsFor, isBig, runsOnCpu } from '../../../electron/core/loop/model-view.ts';
+import {
+  deviceOf,
+  EMPTY_MEMO,
+  guardsFor,
+  isBig,
+  runsOnCpu,
+  viewModel,
+} from '../../../electron/core/loop/model-view.ts';
 import { defaults } from '../../../electron/core/settings/defaults.ts';
 import { observedModel } from '../../support/model-view.ts';
 
@@ -57,6 +65,70 @@ describe('whether the guards act', () => {
     expect(
       guardsFor(named, defaults(), { ...none, mode: 'on', pausedUntilMs: 1, perBackend: { router: 'on' } }),
     ).toBe('observe');
+  });
+});
+
+describe('whether a figure is of a model at rest', () => {
+  const process = {
+    pid: 7,
+    startTimeTicks: 1,
+    command: ['llama-server'],
+    port: 40_001,
+    parentPid: 1,
+    parentStartTimeTicks: 1,
+  };
+  const view = (change: Partial<ObservedModel>, processesAtMs: number | null) => {
+    const model = observedModel({ status: 'loaded', sinceMs: 10_000, ...change });
+    return viewModel({
+      snapshot: {
+        name: 'router',
+        kind: 'llama.cpp',
+        url: '',
+        status: 'up',
+        sinceMs: null,
+        error: null,
+        version: null,
+        models: [model],
+        takenAtMs: 0,
+        tellsBusy: true,
+        notes: [],
+      },
+      model,
+      settings: defaults(),
+      memo: { ...EMPTY_MEMO, settledBytes: 5 * GB },
+      operation: null,
+      pinnedByPerson: undefined,
+      guarded: 'on',
+      deviceId: 'sim:0',
+      freeBytes: null,
+      processes: [
+        {
+          pid: 7,
+          startTimeTicks: 1,
+          name: 'llama-server',
+          deviceId: 'sim:0',
+          bytes: GB,
+          gttBytes: null,
+          type: 'C',
+          source: 'nvml',
+        },
+      ],
+      processesAtMs,
+    });
+  };
+
+  it("the driver's list counts when it was read a while after the load", () => {
+    expect(view({ process }, 9_000)).toMatchObject({ measuredBytes: GB, atRest: false });
+    expect(view({ process }, 10_500)).toMatchObject({ measuredBytes: GB, atRest: false });
+    expect(view({ process }, 11_000)).toMatchObject({ measuredBytes: GB, atRest: true });
+  });
+
+  it('an exact account, and a difference taken at rest, count at once', () => {
+    expect(view({ process, countedBytes: 2 * GB }, 9_000)).toMatchObject({
+      measuredBytes: 2 * GB,
+      atRest: true,
+    });
+    expect(view({}, 9_000)).toMatchObject({ measuredBytes: 5 * GB, atRest: true });
   });
 });
 

@@ -52,9 +52,9 @@ export async function bookLines(
     const denied = tried.denial;
     if (denied.code === 'BAD_INPUT' || denied.code === 'UNKNOWN_DEVICE' || round >= MOST_ROUNDS)
       return refuse(world, wish, denied, asked);
-    if (asked && ledger.isSettling(wish.deviceId)) {
+    if (asked && ledger.mayYetFit(wish.deviceId, denied)) {
       await world.reading(wish.deviceId);
-      if (!ledger.isSettling(wish.deviceId)) continue;
+      if (!ledger.mayYetFit(wish.deviceId, denied)) continue;
     }
     // Where all contexts are counted as gone already, moving them out gives nothing more.
     const idle = tried.contextsCounted ? 0 : yielding.idleBytes(wish.deviceId);
