@@ -247,13 +247,14 @@ export const COMMANDS: readonly CommandInfo[] = [
   },
   {
     name: 'doctor',
-    usage: 'doctor [--backend URL] [--json] | doctor --security',
+    usage: 'doctor [--backend URL] [--config F] [--json] | doctor --security',
     summary: 'check that what it relies on works here',
     help: [
       '--backend URL   meet at this backend’s own lane, if it is free; without it, at a lane of no backend',
       '--json          each check as JSON',
       '--security      who can reach what: ports, files, lanes, web pages, servers open to the network',
-      '--config F, --state-dir D   with --security: of which runtime',
+      '--config F      whose backends; without it, those of the usual config',
+      '--state-dir D   with --security: of which runtime',
       'Exit code 1 when a check fails.',
     ],
     options: {

@@ -22,7 +22,7 @@ export interface DoctorSection {
 /** Each looks at one part of the machine; none changes anything that is in use. */
 const SECTIONS: readonly ((invocation: Invocation) => Promise<DoctorSection>)[] = [
   (invocation) => checkGate({ backend: invocation.text('backend') }),
-  () => doctorServers(),
+  (invocation) => doctorServers(invocation),
 ];
 
 /** Asked for by itself: it says who may do what, and not whether it works. */

@@ -1,7 +1,7 @@
 import type { BackendKind } from '../../../../shared/settings.ts';
 import type { Clock } from '../../clock.ts';
 import type { Ask } from '../dialects/dialect.ts';
-import { httpClient } from '../http.ts';
+import { type HttpFailure, httpClient } from '../http.ts';
 import { dialectFor } from '../make-backend.ts';
 import { parseProps } from '../server-props.ts';
 
@@ -12,11 +12,17 @@ export interface ProvenKind {
   readonly version: string | null;
 }
 
-/** What listens at an address. `silent`: nothing, or nothing in time. `other`: it answers, as none of those we know. */
+/** What listens at an address. `other`: it answers, as none of those we know. */
 export type Found =
   | { readonly type: 'server'; readonly proven: ProvenKind }
-  | { readonly type: 'other' }
-  | { readonly type: 'silent' };
+  | { readonly type: 'other'; readonly wantsKey: boolean }
+  /** `nothing` listens; it did not answer in `time`; it hung up, or is out of `reach`. */
+  | { readonly type: 'silent'; readonly why: 'nothing' | 'time' | 'reach' };
+
+const SILENCE: Readonly<Partial<Record<HttpFailure['reason'], 'nothing' | 'time'>>> = {
+  refused: 'nothing',
+  timed_out: 'time',
+};
 
 /** Lemonade also answers as Ollama does, so it is asked first. */
 const KINDS: readonly BackendKind[] = ['lemonade', 'llama-swap', 'ollama', 'lmstudio'];
@@ -35,7 +41,7 @@ export async function proveKind(
   const ask: Ask = { http, timeoutMs, signal: AbortSignal.timeout(timeoutMs * 4) };
   try {
     const answer = await http.get('/props', { timeoutMs, maxBytes: 1 << 20 });
-    if (answer.kind === 'failed') return { type: 'silent' };
+    if (answer.kind === 'failed') return { type: 'silent', why: SILENCE[answer.reason] ?? 'reach' };
     const props = answer.status === 200 ? parseProps(answer.json) : null;
     if (props !== null) {
       const isRouter = props.role === 'router';
@@ -47,7 +53,7 @@ export async function proveKind(
         return { type: 'server', proven: { kind, isRouter: false, version: identity.value.version } };
       }
     }
-    return { type: 'other' };
+    return { type: 'other', wantsKey: answer.status === 401 || answer.status === 403 };
   } finally {
     http.close();
   }

@@ -1,26 +1,19 @@
 import type { BackendSetting } from '../../../../shared/settings.ts';
 import type { Clock } from '../../clock.ts';
-import type { ProcessFacts } from '../../process/identity.ts';
 import { serverProgram } from '../../process/programs.ts';
 import { hostAndPort, isThisMachine } from '../own-address.ts';
 import { USUAL_PORTS } from './discovery.ts';
+import { deaf, inTheWay, pidsOn, type Seen, type ServerCheck, whoListens } from './in-the-way.ts';
 import { serverPorts } from './listening-servers.ts';
 import { type Found, proveKind } from './prove-kind.ts';
 
-export interface ServerCheck {
-  readonly name: string;
-  readonly outcome: 'ok' | 'failed' | 'skipped';
-  /** Sentences; the first says the result. */
-  readonly detail: readonly string[];
-}
-
-export interface ServersCheckOptions {
+export interface ServersCheckOptions extends Seen {
   /** Those of the config; null: it names none, or can't be read. */
   readonly backends: readonly BackendSetting[] | null;
-  /** Server processes, with what can be read of them; null: processes can't be listed here. */
-  readonly processes: readonly ProcessFacts[] | null;
   readonly uid: number | null;
   readonly clock: Clock;
+  /** Why the config can't be read, as a sentence; left out or null: it can, or there is none. */
+  readonly configError?: string | null;
   readonly usualPorts?: readonly number[];
   readonly timeoutMs?: number;
 }
@@ -32,33 +25,40 @@ export async function checkServers(
   const { backends, processes, clock, timeoutMs = 1_500, usualPorts = USUAL_PORTS } = options;
   const named = backends ?? [];
   const checks: ServerCheck[] = [];
+  if (options.configError != null) {
+    checks.push({
+      name: 'config',
+      outcome: 'failed',
+      detail: [`it can not be read, so that none of its backends is known here: ${options.configError}`],
+    });
+  }
   for (const setting of named) {
     if (setting.url === null) continue;
     const found = await proveKind(setting.url, clock, timeoutMs, keyOf(setting));
     checks.push(namedCheck(setting, setting.url, found, options));
   }
-  const known = new Set(
-    named.flatMap(({ url }) =>
-      url !== null && isThisMachine(hostAndPort(url).host) ? [hostAndPort(url).port] : [],
-    ),
-  );
+  const known = new Set(named.flatMap(portsOf));
   const ports = [...new Set([...usualPorts, ...serverPorts(processes ?? [])])].filter(
     (port) => !known.has(port),
   );
-  for (const port of ports) {
-    const url = `http://127.0.0.1:${port}`;
-    const found = await proveKind(url, clock, timeoutMs);
-    if (found.type !== 'server') continue;
-    const watched =
-      named.length === 0
-        ? 'it is watched, and offered on the page'
-        : 'it is not in the config, so it is not watched';
-    checks.push({
-      name: `port ${port}`,
-      outcome: 'ok',
-      detail: [`${titleOf(found)} answers; ${watched}.`, ...processLines(port, options)],
-    });
+  const looks = await Promise.all(
+    ports.map(async (port) => ({
+      port,
+      found: await proveKind(`http://127.0.0.1:${port}`, clock, timeoutMs),
+    })),
+  );
+  // A program that serves at one port may have others for itself.
+  const serving = new Set(
+    looks.flatMap(({ port, found }) => (found.type === 'server' ? pidsOn(port, options) : [])),
+  );
+  for (const { port, found } of looks) {
+    if (found.type === 'server') checks.push(foundCheck(port, found, named.length === 0, options));
+    else if (!pidsOn(port, options).some((pid) => serving.has(pid)))
+      checks.push(
+        ...inTheWay(port, found, options).filter(({ name }) => !checks.some((one) => one.name === name)),
+      );
   }
+  checks.push(...deaf(processes ?? []));
   if (processes === null) {
     checks.push({
       name: 'processes',
@@ -66,7 +66,7 @@ export async function checkServers(
       detail: ['processes can not be listed here: only ports were asked.'],
     });
   }
-  if (checks.length === 0) {
+  if (named.length === 0 && !looks.some(({ found }) => found.type === 'server')) {
     const where = usualPorts.join(', ');
     checks.push({
       name: 'servers',
@@ -81,6 +81,28 @@ export async function checkServers(
   }
 }
 
+/** What a backend of the config answers for here: its own port, and the one it has in front. */
+function portsOf({ url, front }: BackendSetting): readonly number[] {
+  const own = url !== null && isThisMachine(hostAndPort(url).host) ? [hostAndPort(url).port] : [];
+  return front === null ? own : [...own, front];
+}
+
+function foundCheck(
+  port: number,
+  found: Extract<Found, { type: 'server' }>,
+  isWatched: boolean,
+  options: ServersCheckOptions,
+): ServerCheck {
+  const watched = isWatched
+    ? 'it is watched, and offered on the page'
+    : 'it is not in the config, so it is not watched';
+  return {
+    name: `port ${port}`,
+    outcome: 'ok',
+    detail: [`${titleOf(found)} answers; ${watched}.`, ...processLines(port, options)],
+  };
+}
+
 function namedCheck(
   setting: BackendSetting,
   url: string,
@@ -92,20 +114,37 @@ function namedCheck(
   const here = isThisMachine(host)
     ? processLines(port, options)
     : [`${host} is another machine: its processes and its memory can not be seen from here.`];
-  if (found.type === 'silent') {
-    const ours = setting.command !== null;
+  if (setting.kind === 'openai') return openAiCheck(setting, url, found, here);
+  const ours = setting.command !== null;
+  if (found.type === 'silent' && found.why === 'nothing') {
     const detail = ours
       ? 'VRAM Landlord runs it, and starts it when it is up itself.'
       : `start the server, or correct the url of backend ${name}.`;
     return { name, outcome: ours ? 'skipped' : 'failed', detail: [`nothing answers at ${url}.`, detail] };
   }
-  if (found.type === 'other') {
+  if (found.type === 'silent') {
     return {
       name,
       outcome: 'failed',
       detail: [
-        `${url} answers, but as none of the servers we know: another program may have that port, or it wants a key (apiKeyEnv).`,
-        ...here,
+        found.why === 'time'
+          ? `${url} takes connections and gave no answer in time: it hangs, or is no web server. \`landlord drain\` empties what a frozen server holds.`
+          : `${url} can not be reached, or hangs up: correct the url of backend ${name}.`,
+        ...(isThisMachine(host) ? [`it is ${whoListens(port, options)}.`] : here),
+      ],
+    };
+  }
+  if (found.type === 'other') {
+    const who = isThisMachine(host) ? whoListens(port, options) : 'a program there';
+    return {
+      name,
+      outcome: 'failed',
+      detail: [
+        found.wantsKey
+          ? `${url} wants a key: name the variable that holds it as the backend's apiKeyEnv.`
+          : `${url} answers, but as none of the servers we know: another program may have that port, or it wants a key (apiKeyEnv).`,
+        `it is ${who}.`,
+        ...(ours ? [`VRAM Landlord can not start its own ${name} while that has the port.`] : []),
       ],
     };
   }
@@ -119,6 +158,24 @@ function namedCheck(
     };
   }
   return { name, outcome: 'ok', detail: [`${titleOf(found)} answers at ${url}.`, ...here] };
+}
+
+/** Any server with OpenAI's API will do: what it is besides is its own affair. */
+function openAiCheck(
+  { name }: BackendSetting,
+  url: string,
+  found: Found,
+  here: readonly string[],
+): ServerCheck {
+  if (found.type === 'silent') {
+    const detail = `start the server, or correct the url of backend ${name}.`;
+    return { name, outcome: 'failed', detail: [`nothing answers at ${url}.`, detail] };
+  }
+  const what =
+    found.type === 'server'
+      ? `${titleOf(found)} answers at ${url}; as kind: openai only the names of its models are read. Write kind: ${found.proven.kind} to have it guarded.`
+      : `${url} answers.`;
+  return { name, outcome: 'ok', detail: [what, ...here] };
 }
 
 function titleOf(found: Extract<Found, { type: 'server' }>): string {

@@ -94,6 +94,76 @@ describe('what doctor says of servers', () => {
     expect(await says()).toMatch(/as when it runs in a container/);
   });
 
+  it('another program on a usual port, by name, and what can not start there for it', async () => {
+    const other = await serve(() => undefined, { status: 404, body: 'no' });
+    const locked = await serve(() => undefined, { status: 401, body: 'no' });
+    const frozen = await serve(() => 'hang', { status: 404, body: 'no' });
+    open.push(other, locked, frozen);
+    const port = (server: StagedServer) => Number(new URL(server.url).port);
+    const ports = [other, locked, frozen].map(port);
+    const programs: Readonly<Record<number, readonly string[]>> = {
+      [port(other)]: ['/usr/sbin/nginx', '-g'],
+      [port(locked)]: ['ollama', 'serve'],
+      [port(frozen)]: ['llama-server', '--port', '1'],
+    };
+    const listeners = (wanted: number) => [listener(wanted, { command: programs[wanted] ?? null })];
+    const said = await check({ usualPorts: ports, listeners, timeoutMs: 300 });
+    expect(said[`port ${port(other)}`]).toMatch(
+      /^skipped: process 42 \(nginx\) answers as none of the servers we know: it is left alone/,
+    );
+    expect(said[`port ${port(locked)}`]).toMatch(/^failed: process 42 \(ollama\) wants a key .* apiKeyEnv/);
+    expect(said[`port ${port(frozen)}`]).toMatch(
+      /^failed: process 42 \(llama-server\) takes connections and gives no answer: it hangs/,
+    );
+    expect(said.servers).toMatch(/no inference server answers/);
+  });
+
+  it('who has the port of a server that is ours to run, and who does not answer at one that is named', async () => {
+    const other = await serve(() => undefined, { status: 404, body: 'no' });
+    const frozen = await serve(() => 'hang', { status: 404, body: 'no' });
+    open.push(other, frozen);
+    const listeners = (port: number) => [listener(port, { command: ['node', 'app.js'] })];
+    const backends = [
+      backendSetting({ name: 'ours', url: other.url, command: ['llama-server'] }),
+      backendSetting({ name: 'frozen', url: frozen.url }),
+      backendSetting({ name: 'any', kind: 'openai', url: other.url }),
+    ];
+    const said = await check({ backends, listeners, timeoutMs: 300 });
+    expect(said.ours).toMatch(
+      /^failed: .* it is process 42 \(node\)\. VRAM Landlord can not start its own ours/,
+    );
+    expect(said.frozen).toMatch(/^failed: .* gave no answer in time.*landlord drain.*process 42 \(node\)/);
+    expect(said.any).toMatch(/^ok: /);
+  });
+
+  it('further ports of a program that serves are its own, and LM Studio without its server is off', async () => {
+    const studio = await play('LM Studio');
+    const inner = await serve(() => undefined, { status: 404, body: 'no' });
+    open.push(inner);
+    const port = Number(new URL(inner.url).port);
+    const one = (...ports: readonly number[]) =>
+      listener(0, { command: ['/opt/lm-studio'], listeningPorts: ports });
+    const both = await check({ processes: [one(studio.port, port)] });
+    expect(Object.keys(both)).toEqual([`port ${studio.port}`]);
+    expect((await check({ processes: [one(port)] }))['LM Studio']).toMatch(
+      /^skipped: process 42 \(lm-studio\) is there, and its server is off: `lms server start`/,
+    );
+  });
+
+  it('a server that listens nowhere, a port in front of a backend, and a config that can not be read', async () => {
+    const router = await play('llama.cpp router');
+    const front = await play('llama.cpp router');
+    const said = await check({
+      backends: [backendSetting({ name: 'r', kind: 'llama.cpp', url: router.url, front: front.port })],
+      usualPorts: [front.port],
+      processes: [listener(1, { command: ['llama-server'], listeningPorts: [] })],
+      configError: 'line 3 says nothing.',
+    });
+    expect(said).not.toHaveProperty(`port ${front.port}`);
+    expect(said['process 42']).toMatch(/^skipped: process 42 \(llama-server\) listens on no port/);
+    expect(said.config).toMatch(/^failed: .*line 3 says nothing/);
+  });
+
   it('nothing anywhere is said as such', async () => {
     expect(Object.values(await check({ usualPorts: [await freePort()] }))).toEqual([
       expect.stringMatching(/^skipped: no inference server answers on the usual ports/),
