@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Clock } from '../../electron/core/clock.ts';
@@ -55,12 +55,19 @@ export interface BenchOptions {
   readonly pagePort?: number;
 }
 
+export interface StartedCard {
+  readonly folder: string;
+  readonly configFile: string;
+  readonly cardFile: string;
+  readonly card: SimulatedCard;
+}
+
 /** The card, and a folder with the config that names it and the router. */
-export async function startCard(
-  options: BenchOptions,
-): Promise<{ readonly folder: string; readonly configFile: string; readonly card: SimulatedCard }> {
+export async function startCard(options: BenchOptions): Promise<StartedCard> {
   const folder = await mkdtemp(join(tmpdir(), 'landlord-bench-'));
-  const cardFile = join(folder, 'card.json');
+  // In a folder of its own: the runtime watches the config's, and a real card writes nothing there.
+  const cardFile = join(folder, 'card', 'card.json');
+  await mkdir(join(folder, 'card'));
   const card = new SimulatedCard({
     path: cardFile,
     name: 'Simulated card',
@@ -90,12 +97,12 @@ export async function startCard(
       '',
     ].join('\n'),
   );
-  return { folder, configFile, card };
+  return { folder, configFile, cardFile, card };
 }
 
 /** The whole runtime, over a simulated card whose memory real llama-server processes hold. */
 export async function startLandlordBench(options: BenchOptions): Promise<LandlordBench> {
-  const { folder, configFile, card } = await startCard(options);
+  const { folder, configFile, cardFile, card } = await startCard(options);
   const events: LandlordEvent[] = [];
   const start = async (): Promise<Runtime> => {
     const started = await startRuntime({
@@ -120,7 +127,7 @@ export async function startLandlordBench(options: BenchOptions): Promise<Landlor
     get runtime() {
       return runtime;
     },
-    cardFile: join(folder, 'card.json'),
+    cardFile,
     async restart() {
       await runtime.stop();
       runtime = await start();
