@@ -78,4 +78,8 @@ export const MIGRATIONS: readonly string[] = [
       WHERE step_ms = 60000 GROUP BY bucket_ms / ${stepMs}, device_id);`,
     )
     .join(''),
+  // How long a server says that it generated: of an answer that comes as a whole the times of its bytes say nothing.
+  `
+  ALTER TABLE requests ADD COLUMN generated_ms REAL;
+  `,
 ];

@@ -14,6 +14,7 @@ export interface RequestRecord {
   readonly reason: string | null;
   /** HTTP status sent; null: the client left before there was one. */
   readonly status: number | null;
+  /** Of the whole prompt, whether it was read anew or known from before. */
   readonly promptTokens: number | null;
   readonly generatedTokens: number | null;
   /** Time spent waiting for its lane, its memory or its class. */
@@ -21,13 +22,17 @@ export interface RequestRecord {
   /** From its arrival to the first byte of the answer's body. */
   readonly firstByteMs: number | null;
   readonly totalMs: number;
+  /**
+   * How long its tokens were generated: as the server says, else from the first byte of a stream to its end.
+   * Left out or null: not known, as of a whole answer that says nothing of it.
+   */
+  readonly generatedMs?: number | null;
   /** Reading of the prompt that a parked conversation saved. Left out or null: none, or not known. */
   readonly savedPromptMs?: number | null;
 }
 
-/** Tokens per second after the first byte; null where the answer does not say how many there were. */
-export function tokensPerS(record: RequestRecord): number | null {
-  if (record.generatedTokens === null || record.firstByteMs === null) return null;
-  const ms = record.totalMs - record.firstByteMs;
-  return ms <= 0 ? null : (record.generatedTokens * 1000) / ms;
+/** Tokens per second while they were generated; null where that is not known. */
+export function tokensPerS({ generatedTokens, generatedMs }: RequestRecord): number | null {
+  if (generatedTokens === null || generatedMs === null || generatedMs === undefined) return null;
+  return generatedMs <= 0 ? null : (generatedTokens * 1000) / generatedMs;
 }

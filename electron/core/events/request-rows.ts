@@ -19,8 +19,8 @@ const MOST_KEPT = 200_000;
 export function writeRequests(db: DatabaseSync, records: readonly RequestRecord[]): void {
   const insert = db.prepare(
     `INSERT INTO requests (at_ms, model, backend, agent, class, route, reason, status, prompt_tokens,
-       generated_tokens, waited_ms, first_byte_ms, total_ms, saved_prompt_ms)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       generated_tokens, waited_ms, first_byte_ms, total_ms, generated_ms, saved_prompt_ms)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   for (const record of records)
     insert.run(
@@ -37,6 +37,7 @@ export function writeRequests(db: DatabaseSync, records: readonly RequestRecord[
       record.waitedMs,
       record.firstByteMs,
       record.totalMs,
+      record.generatedMs ?? null,
       record.savedPromptMs ?? null,
     );
 }
@@ -79,6 +80,7 @@ function fromRow(row: Readonly<Record<string, unknown>>): RequestRecord {
     waitedMs: figure(row.waited_ms) ?? 0,
     firstByteMs: figure(row.first_byte_ms),
     totalMs: figure(row.total_ms) ?? 0,
+    ...(typeof row.generated_ms === 'number' ? { generatedMs: row.generated_ms } : {}),
     ...(typeof row.saved_prompt_ms === 'number' ? { savedPromptMs: row.saved_prompt_ms } : {}),
   };
 }

@@ -249,6 +249,8 @@ function recordEnd(
       : null;
   // After the answer, and off its way: the process behind a connection is looked for once a connection.
   setImmediate(async () => {
+    const { promptTokens, generatedTokens, generatedMs } = usageOf(outcome.tail);
+    const firstAtMs = exchange.head?.stream === true ? outcome.firstByteAtMs : null;
     const agent = asker?.name ?? (socket.destroyed ? null : (await callingProcess(socket)).name);
     parts.record({
       atMs: Math.round(atMs),
@@ -259,7 +261,9 @@ function recordEnd(
       route: outcome.route,
       reason: outcome.reason,
       status: outcome.status,
-      ...usageOf(outcome.tail),
+      promptTokens,
+      generatedTokens,
+      generatedMs: generatedMs ?? (firstAtMs === null ? null : endedAtMs - firstAtMs),
       waitedMs: Math.round(waitedMs),
       firstByteMs: outcome.firstByteAtMs === null ? null : Math.round(outcome.firstByteAtMs - arrivedAtMs),
       totalMs: Math.round(endedAtMs - arrivedAtMs),

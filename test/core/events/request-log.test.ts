@@ -22,6 +22,7 @@ function record(atMs: number, change: Partial<RequestRecord> = {}): RequestRecor
     waitedMs: 0,
     firstByteMs: 100,
     totalMs: 2_100,
+    generatedMs: 2_000.5,
     ...change,
   };
 }
@@ -82,9 +83,10 @@ describe('the history of requests', () => {
 });
 
 describe('tokens per second', () => {
-  it('counts from the first byte, and is unknown where the answer says no tokens', () => {
-    expect(tokensPerS(record(0))).toBe(20);
+  it('count while they were generated, and are unknown where the answer does not say how many or how long', () => {
+    expect(tokensPerS(record(0, { generatedMs: 2_000 }))).toBe(20);
     expect(tokensPerS(record(0, { generatedTokens: null }))).toBeNull();
-    expect(tokensPerS(record(0, { firstByteMs: 2_100 }))).toBeNull();
+    expect(tokensPerS(record(0, { generatedMs: null }))).toBeNull();
+    expect(tokensPerS(record(0, { generatedMs: 0 }))).toBeNull();
   });
 });

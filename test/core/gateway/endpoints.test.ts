@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { dialectOf, workOf } from '../../../electron/core/gateway/endpoints.ts';
 import { fallbackModel, upstreamPath } from '../../../electron/core/gateway/fallback.ts';
-import { usageOf } from '../../../electron/core/gateway/tail.ts';
 
 describe('what a path asks', () => {
   it('takes the lane for what generates, never for embeddings, rerank, lists and counts', () => {
@@ -69,23 +68,5 @@ describe('an entry of the fallback chain', () => {
       path: '/api/v1/x?y=1',
     });
     expect(upstreamPath('http://127.0.0.1:1', '/v1/x').path).toBe('/v1/x');
-  });
-});
-
-describe('the tokens of an answer', () => {
-  it('are read from its end, in any of the shapes', () => {
-    expect(usageOf('…"usage":{"prompt_tokens":3,"completion_tokens": 7}}')).toEqual({
-      promptTokens: 3,
-      generatedTokens: 7,
-    });
-    expect(usageOf('"usage":{"input_tokens":3,"output_tokens":1}…"usage":{"output_tokens":9}')).toEqual({
-      promptTokens: 3,
-      generatedTokens: 9,
-    });
-    expect(
-      usageOf('"usage":{"prompt_tokens":3},"timings":{"prompt_n":1},"prompt_tokens":null').promptTokens,
-    ).toBe(1);
-    expect(usageOf('"timings":{"prompt_n":1,"predicted_n":2,"predicted_ms":1.5}').generatedTokens).toBe(2);
-    expect(usageOf('nothing')).toEqual({ promptTokens: null, generatedTokens: null });
   });
 });

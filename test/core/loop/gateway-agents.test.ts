@@ -19,6 +19,7 @@ const record = (change: Partial<RequestRecord>): RequestRecord => ({
   waitedMs: 0,
   firstByteMs: 100,
   totalMs: 1_100,
+  generatedMs: 1_000,
   ...change,
 });
 const flight = (change: Partial<Flight>): Flight => ({
