@@ -1,6 +1,7 @@
 import { checkGate } from '../core/gate/gate-check.ts';
 import type { Invocation } from './arguments.ts';
 import type { Run } from './commands.ts';
+import { doctorMachine } from './doctor-machine.ts';
 import { doctorSecurity } from './doctor-security.ts';
 import { doctorServers } from './doctor-servers.ts';
 import { EXIT } from './exit-codes.ts';
@@ -23,6 +24,7 @@ export interface DoctorSection {
 const SECTIONS: readonly ((invocation: Invocation) => Promise<DoctorSection>)[] = [
   (invocation) => checkGate({ backend: invocation.text('backend') }),
   (invocation) => doctorServers(invocation),
+  doctorMachine,
 ];
 
 /** Asked for by itself: it says who may do what, and not whether it works. */

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { uptime } from 'node:os';
+import { journalSpeaks } from './access.ts';
 import { journalMessage, kmsgMessage } from './trouble.ts';
 
 export interface KernelLog {
@@ -20,7 +21,7 @@ interface Reader {
 }
 
 /**
- * Follows the kernel's log from now on, read-only: the journal, else /dev/kmsg. Each in a process of its own,
+ * Follows the kernel's log from now on, read-only: the journal where it shows the kernel's messages, else /dev/kmsg. Each in a process of its own,
  * without a shell; where neither may be read that is said, and nothing else happens.
  */
 export function followKernelLog(onMessage: (message: string) => void): KernelLog {
@@ -70,7 +71,9 @@ export function followKernelLog(onMessage: (message: string) => void): KernelLog
     running.once('close', over);
     running.unref();
   };
-  start(0);
+  void journalSpeaks().then((speaks) => {
+    if (!isStopped) start(speaks ? 0 : 1);
+  });
   return {
     note: () => note,
     stop() {

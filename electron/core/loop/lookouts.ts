@@ -44,11 +44,6 @@ export class Lookouts {
     this.#kernel?.stop();
   }
 
-  /** Why the kernel's log is not read; null: it is, or is not to be. */
-  note(): string | null {
-    return this.#kernel?.note() ?? null;
-  }
-
   /** Now and then. */
   async look(): Promise<void> {
     if (this.#troubleAtMs !== null && this.#nowMs() - this.#troubleAtMs > OFFER_MS) this.#offerDrain(null);

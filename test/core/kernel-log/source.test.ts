@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { kernelLogAccess } from '../../../electron/core/kernel-log/access.ts';
 import { followKernelLog, type KernelLog } from '../../../electron/core/kernel-log/source.ts';
 import { until } from '../../support/router.ts';
 
@@ -34,6 +35,24 @@ it('follows the journal, read-only and from now on', async () => {
   await until(() => messages.length === 2, 20_000, 'two messages');
   expect(messages).toEqual(['one', 'two']);
   expect(log.note()).toBeNull();
+});
+
+it('takes /dev/kmsg where the journal lets itself be followed and shows none of the kernel’s messages', async () => {
+  program('journalctl', `case "$*" in *--follow*) exec sleep 60;; esac`);
+  program('cat', `printf '3,1,99999999999999,-;late\\n'\nexec sleep 60`);
+  const messages: string[] = [];
+  log = followKernelLog((message) => messages.push(message));
+  await until(() => messages.length > 0, 20_000, 'a message');
+  expect(messages).toEqual(['late']);
+});
+
+it('where it may be read is told without following it', async () => {
+  program('journalctl', `printf '{"MESSAGE":"Linux version"}\\n'`);
+  expect(await kernelLogAccess()).toBe('journal');
+  program('journalctl', 'exit 0');
+  writeFileSync(join(bin, 'kmsg'), '');
+  expect(await kernelLogAccess(join(bin, 'kmsg'))).toBe('kmsg');
+  expect(await kernelLogAccess(join(bin, 'none'))).toBeNull();
 });
 
 it('takes /dev/kmsg where the journal may not be read, and says so where neither may', async () => {

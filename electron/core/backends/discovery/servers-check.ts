@@ -185,7 +185,8 @@ function titleOf(found: Extract<Found, { type: 'server' }>): string {
 }
 
 /** Whether its process can be proven, so that it may be signalled where a race leaves no other way. */
-function processLines(port: number, { processes, uid }: ServersCheckOptions): readonly string[] {
+function processLines(port: number, options: ServersCheckOptions): readonly string[] {
+  const { processes, uid } = options;
   if (processes === null) return [];
   const listening = processes.filter((process) => process.listeningPorts?.includes(port) === true);
   const [only] = listening;
@@ -201,6 +202,11 @@ function processLines(port: number, { processes, uid }: ServersCheckOptions): re
     (process) =>
       process.listeningPorts === null && process.command !== null && serverProgram(process.command) !== null,
   );
+  if (pidsOn(port, options).length > 0) {
+    return [
+      `what listens there is ${whoListens(port, options)}, not the server itself, as where a container's port is handed on: nothing of it is signalled.`,
+    ];
+  }
   return [
     hidden
       ? 'the ports of a server process of another user can not be read, so no process is proven: nothing of it is signalled.'

@@ -92,6 +92,10 @@ describe('what doctor says of servers', () => {
     );
     expect(await says(listener(port, { listeningPorts: null }))).toMatch(/another user can not be read/);
     expect(await says()).toMatch(/as when it runs in a container/);
+    const proxy = [listener(port, { command: ['/usr/bin/docker-proxy'] })];
+    expect((await check({ backends, listeners: () => proxy })).o).toMatch(
+      /what listens there is process 42 \(docker-proxy\), not the server itself/,
+    );
   });
 
   it('another program on a usual port, by name, and what can not start there for it', async () => {
