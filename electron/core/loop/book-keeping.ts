@@ -65,9 +65,12 @@ export function bookModel(ledger: Ledger, view: ModelView, promised: boolean, no
     return;
   }
   const bytes = asleep ? (view.measuredBytes ?? SLEEPING_BYTES) : view.measuredBytes;
-  if (!view.atRest && bytes !== null) {
-    ledger.seen(id, Math.max(bytes, ledger.booking(id)?.measuredBytes ?? 0));
+  const isLoading = ledger.booking(id)?.state === 'loading';
+  if (view.atRest) {
+    if (isLoading) ledger.commit(id, bytes, nowMs);
+    else ledger.seen(id, bytes);
+  } else if (isLoading) {
+    if (bytes !== null) ledger.seen(id, Math.max(bytes, ledger.booking(id)?.measuredBytes ?? 0));
     ledger.rest(id);
-  } else if (ledger.booking(id)?.state === 'loading') ledger.commit(id, bytes, nowMs);
-  else ledger.seen(id, bytes);
+  }
 }

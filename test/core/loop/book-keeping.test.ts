@@ -58,6 +58,7 @@ describe('the book follows what backends do (rule 3)', () => {
         nowMs,
       });
     look({ status: 'loading', measuredBytes: 2 * GB }, 1);
+    look({ status: 'loaded', measuredBytes: null, atRest: false }, 2);
     look({ status: 'loaded', measuredBytes: 2 * GB, atRest: false }, 2);
     expect(book.book('sim:0')).toMatchObject({ bookedBytes: 18 * GB, outstandingBytes: 16 * GB });
     const denied = next(3);
@@ -70,6 +71,16 @@ describe('the book follows what backends do (rule 3)', () => {
     expect(book.book('sim:0')).toMatchObject({ bookedBytes: 15 * GB, outstandingBytes: 0 });
     expect(book.mayYetFit('sim:0', denied.error)).toBe(false);
     expect(next(5).ok).toBe(true);
+  });
+
+  it('keeps it also where the process was found after the load, and its figure is from amid it', () => {
+    const book = ledger();
+    const loaded = modelView({ status: 'loaded', predictedBytes: 18 * GB });
+    bookModel(book, loaded, false, 1);
+    bookModel(book, { ...loaded, measuredBytes: 2 * GB, atRest: false }, false, 2);
+    expect(book.book('sim:0')?.bookedBytes).toBe(18 * GB);
+    bookModel(book, { ...loaded, measuredBytes: 15 * GB }, false, 3);
+    expect(book.book('sim:0')?.bookedBytes).toBe(15 * GB);
   });
 
   it('takes what a model held awake until a reading shows it asleep', () => {
