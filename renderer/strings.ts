@@ -89,6 +89,7 @@ export const strings = {
     free: 'free',
     freeOnceLoaded: (bytes: string) => `${bytes} once all is loaded`,
     more: (count: number) => `${count} more`,
+    usual: (idle: string, busy: string) => `usually ${idle} idle, ${busy} in use`,
     hatched: 'loading, hatched until measured',
     booked: 'booked, hatched until used',
     predicted: 'predicted',

@@ -164,7 +164,7 @@ function partOf(tenant: TenantState, model: ModelState | null, tones: (id: strin
         name: words.desktop,
         seenBytes: measuredBytes ?? 0,
         pendingBytes: 0,
-        detail: holdersText(tenant),
+        detail: [holdersText(tenant), usualText(tenant)].filter((text) => text !== null).join('; ') || null,
         booked: false,
         rank: 0,
       };
@@ -229,6 +229,11 @@ function holdersText(tenant: TenantState): string | null {
   const named = largest.map((part) => `${shown(part.name)} ${bytesText(part.bytes).replace(plain, '')}`);
   const rest = parts.length - named.length;
   return [...named, ...(rest > 0 ? [words.more(rest)] : [])].join(', ');
+}
+
+/** What the desktop holds when nobody works at it and when somebody does; null: not learned yet. */
+function usualText({ usual }: TenantState): string | null {
+  return usual === undefined ? null : words.usual(bytesText(usual.idleBytes), bytesText(usual.busyBytes));
 }
 
 function keysOf(device: DeviceState, parts: readonly Part[]): readonly BudgetKey[] {

@@ -159,6 +159,17 @@ describe('budget bar: who holds what', () => {
     expect(budget.keys[0]?.detail).toBe('firefox 800 MB, kwin 600 MB, 1 more');
   });
 
+  it('says what the desktop usually holds, once that is learned', () => {
+    const desktop = (change: Partial<TenantState>) =>
+      withTenants([{ kind: 'desktop', name: 'Desktop', measuredBytes: 5e9, ...change }]).budget.keys[0]
+        ?.detail;
+    const usual = { idleBytes: 1.2e9, busyBytes: 3.4e9 };
+    const parts = [{ name: 'kwin', bytes: 0.6e9, pid: 1 }];
+    expect(desktop({ usual, parts })).toBe('kwin 600 MB; usually 1.2 GB idle, 3.4 GB in use');
+    expect(desktop({ usual })).toBe('usually 1.2 GB idle, 3.4 GB in use');
+    expect(desktop({})).toBeNull();
+  });
+
   it('tells free memory now from free memory once all is loaded; unknown is left out, not 0', () => {
     const free = (change: Partial<DeviceState>) => withTenants([], change).budget.keys.at(-1);
     expect(free({ freeBytes: 20e9 })).toMatchObject({ bytesText: '20 GB', detail: null });
