@@ -11,7 +11,7 @@ export type Work = 'generate' | 'compute' | 'other';
 const GENERATES =
   /^\/(chat\/completions|completions?|responses|messages|infill|audio\/(transcriptions|translations|speech)|images\/(generations|edits|variations)|api\/(v\d+\/)?chat|api\/generate)$/;
 const COMPUTES =
-  /^\/(embeddings?|re-?rank(ing)?|messages\/count_tokens|tokenize|detokenize|apply-template|api\/(embed|embeddings))$/;
+  /^\/(embeddings?|re-?rank(ing)?|messages\/count_tokens|(responses|chat\/completions)\/input_tokens|score|classify|pooling|tokenize|detokenize|apply-template|api\/(embed|embeddings))$/;
 
 export function workOf(method: string, path: string): Work {
   if (method !== 'POST') return 'other';
@@ -25,7 +25,17 @@ export function dialectOf(path: string): 'openai' | 'anthropic' {
   return /\/messages(\/|$)/.test(barePath(path)) ? 'anthropic' : 'openai';
 }
 
+/** Without its query, and decoded: llama-server takes `/v1/chat%2Fcompletions` for what it means. */
 export function barePath(path: string): string {
-  const bare = path.split('?', 1)[0] ?? '/';
+  const bare = decoded(path.split('?', 1)[0] ?? '/');
   return bare.length > 1 && bare.endsWith('/') ? bare.slice(0, -1) : bare;
+}
+
+function decoded(path: string): string {
+  if (!path.includes('%')) return path;
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
 }

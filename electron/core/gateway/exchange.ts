@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BackendSetting } from '../../../shared/settings.ts';
 import { Departure } from './departure.ts';
-import { barePath, dialectOf, type Work, workOf } from './endpoints.ts';
+import { dialectOf, type Work, workOf } from './endpoints.ts';
 import type { Dialect } from './refusals.ts';
 import type { RequestHead } from './request-head.ts';
 import type { Seat } from './seat.ts';
@@ -44,7 +44,7 @@ export function openExchange(
     request,
     response,
     path,
-    work: workOf(method, barePath(path)),
+    work: workOf(method, path),
     dialect: dialectOf(path),
     front,
     departure,

@@ -1,4 +1,5 @@
 import type { BackendSetting } from '../../../shared/settings.ts';
+import { barePath } from './endpoints.ts';
 import type { Exchange } from './exchange.ts';
 import type { GatewayParts } from './gateway.ts';
 import { refusalFor, sendRefusal } from './refusals.ts';
@@ -14,8 +15,7 @@ const BEGIN_LIMIT_MS = 60_000;
  */
 export function loadWish(method: string, path: string): 'load' | { readonly model: string } | null {
   const at = path.indexOf('?');
-  const bare = at < 0 ? path : path.slice(0, at);
-  if (method === 'POST') return bare === '/models/load' ? 'load' : null;
+  if (method === 'POST') return barePath(path) === '/models/load' ? 'load' : null;
   if (method !== 'GET' || at < 0) return null;
   const query = new URLSearchParams(path.slice(at + 1));
   const model = query.get('model');

@@ -15,6 +15,9 @@ describe('what a path asks', () => {
       '/v1/audio/speech',
       '/v1/chat/completions?x=1',
       '/v1/messages/',
+      // As llama-server reads them.
+      '/v1/chat%2Fcompletions',
+      '/v1/chat/completion%73?x=%zz',
       // Ollama's, LM Studio's and Lemonade's own.
       '/api/chat',
       '/api/generate',
@@ -28,6 +31,9 @@ describe('what a path asks', () => {
       '/v1/rerank',
       '/reranking',
       '/v1/messages/count_tokens',
+      '/v1/responses/input_tokens',
+      '/v1/chat/completions/input_tokens',
+      '/v1/score',
       '/tokenize',
       '/api/embed',
       '/api/embeddings',
@@ -36,6 +42,8 @@ describe('what a path asks', () => {
       expect(workOf('POST', path), path).toBe('compute');
     for (const path of ['/v1/models', '/props', '/slots', '/v1/chat/completions'])
       expect(workOf('GET', path)).toBe('other');
+    for (const path of ['/v1/chat%zzcompletions', '/v1/chat%252Fcompletions'])
+      expect(workOf('POST', path), path).toBe('other');
     for (const path of ['/models/load', '/api/show', '/api/v1/models/load', '/api/v1/load', '/api/pull'])
       expect(workOf('POST', path), path).toBe('other');
   });

@@ -1,0 +1,24 @@
+import { describe, expect, it } from 'vitest';
+import { loadWish } from '../../../electron/core/gateway/front-load.ts';
+
+describe('what loads a model on a router without working on it', () => {
+  it('is its own word for it, and a GET that names a model', () => {
+    expect(loadWish('POST', '/models/load')).toBe('load');
+    expect(loadWish('POST', '/models%2Fload?x=1')).toBe('load');
+    expect(loadWish('GET', '/props?model=a%2Fb')).toEqual({ model: 'a/b' });
+    expect(loadWish('GET', '/slots?model=a&autoload=true')).toEqual({ model: 'a' });
+  });
+
+  it('is nothing else', () => {
+    for (const [method, path] of [
+      ['GET', '/props?model=a&autoload=false'],
+      ['GET', '/metrics?model=a&autoload=0'],
+      ['GET', '/models'],
+      ['GET', '/?x=1'],
+      ['POST', '/models/unload'],
+      ['POST', '/props?model=a'],
+      ['DELETE', '/models/load'],
+    ] as const)
+      expect(loadWish(method, path), `${method} ${path}`).toBeNull();
+  });
+});
