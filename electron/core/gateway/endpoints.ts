@@ -20,6 +20,11 @@ export function workOf(method: string, path: string): Work {
   return COMPUTES.test(bare) ? 'compute' : 'other';
 }
 
+/** Whether a stream there is one of events, which may hear comments: Ollama's own are lines of JSON (its docs/api.md). */
+export function streamsEvents(path: string): boolean {
+  return !/^\/api\/(chat|generate)$/.test(barePath(path));
+}
+
 /** Which error shape the client of a path expects. */
 export function dialectOf(path: string): 'openai' | 'anthropic' {
   return /\/messages(\/|$)/.test(barePath(path)) ? 'anthropic' : 'openai';

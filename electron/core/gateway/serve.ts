@@ -3,6 +3,7 @@ import { fail, type LandlordError, type Result } from '../../../shared/errors.ts
 import type { BackendSetting } from '../../../shared/settings.ts';
 import { startForUse } from '../loop/first-use.ts';
 import { agentSettingOf, callingProcess, conductOf, statedCaller } from './caller.ts';
+import { streamsEvents } from './endpoints.ts';
 import type { Exchange } from './exchange.ts';
 import { mayHaveBody } from './exchange.ts';
 import { admitLoad } from './front-load.ts';
@@ -100,7 +101,7 @@ async function serveRoute(parts: GatewayParts, exchange: Exchange, route: Route)
   exchange.seat = seat;
   const waiting = createWaiting({
     response: exchange.response,
-    isStream: exchange.head?.stream === true,
+    isStream: exchange.head?.stream === true && streamsEvents(exchange.path),
     own: () => exchange.own,
     firstMs: parts.keepAliveMs.first,
     everyMs: parts.keepAliveMs.every,

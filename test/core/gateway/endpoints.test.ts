@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { dialectOf, workOf } from '../../../electron/core/gateway/endpoints.ts';
+import { dialectOf, streamsEvents, workOf } from '../../../electron/core/gateway/endpoints.ts';
 import { fallbackModel, upstreamPath } from '../../../electron/core/gateway/fallback.ts';
 
 describe('what a path asks', () => {
@@ -46,6 +46,12 @@ describe('what a path asks', () => {
       expect(workOf('POST', path), path).toBe('other');
     for (const path of ['/models/load', '/api/show', '/api/v1/models/load', '/api/v1/load', '/api/pull'])
       expect(workOf('POST', path), path).toBe('other');
+  });
+
+  it('has a stream of events, save Ollama’s own lines of JSON', () => {
+    for (const path of ['/v1/chat/completions', '/v1/messages', '/completion', '/api/v1/chat'])
+      expect(streamsEvents(path), path).toBe(true);
+    for (const path of ['/api/chat', '/api/generate?x=1']) expect(streamsEvents(path), path).toBe(false);
   });
 
   it('has Anthropic’s errors on its paths alone', () => {
