@@ -8,7 +8,10 @@ import { Spool } from './spool.ts';
 export const MAX_BODY_BYTES = 64 * 1024 * 1024;
 /** A body up to this size is kept, so that it can be sent a second time and all its fields are known. */
 const KEPT_BYTES = 256 * 1024;
-/** What comes before the name of the model is held in memory up to this size, then in a file. */
+/**
+ * What comes before the name of the model is held in memory up to this size, then in a file. A word on
+ * whether the answer is to be a stream, which the official clients put behind a long conversation, is waited for as long.
+ */
 const HELD_BYTES = 1024 * 1024;
 
 export interface RequestHead {
@@ -90,8 +93,10 @@ export function readHead(request: IncomingMessage): Promise<HeadRead> {
         return;
       }
       scan.feed(chunk);
-      if (size <= KEPT_BYTES) return;
-      if (scan.head.model !== null || scan.done) {
+      // Its end comes right behind: then it can be sent again.
+      if (size <= KEPT_BYTES || (size === announced && heldBytes === size)) return;
+      const { model, stream } = scan.head;
+      if (scan.done || (model !== null && (stream !== null || size > HELD_BYTES))) {
         done(false);
         return;
       }

@@ -85,6 +85,17 @@ describe('the head of a request', () => {
     expect(restBytes).toBe(MAX_BODY_BYTES);
   });
 
+  it('knows a stream by a word behind a long conversation, as the official clients put it', async () => {
+    const body = (bytes: number): Buffer =>
+      Buffer.from(`{"model":"m","messages":"${'a'.repeat(bytes)}","stream":true}`);
+    const { read } = await send(body(900_000));
+    expect(read).toMatchObject({ kind: 'read', head: { stream: true, whole: true } });
+    const longer = await send(body(5_000_000));
+    if (longer.read.kind !== 'read') throw new Error(longer.read.kind);
+    expect(longer.read.head.bytes.length).toBeLessThan(1_200_000);
+    expect(longer.restBytes).toBe(body(5_000_000).length);
+  });
+
   it('that names its model last is not held in memory either, and reaches the backend byte for byte', async () => {
     const image = 'A'.repeat(MAX_BODY_BYTES - 1000);
     const body = (model: string): Buffer => Buffer.from(`{"image":"${image}","model":"${model}","n":1}`);
