@@ -252,6 +252,8 @@ export const strings = {
       unparked: 'conversation back',
       parking_failed: 'conversation not kept',
       driver_trouble: 'driver trouble',
+      off_card: 'not on the card',
+      slowed: 'slowed down',
       device_found: 'device found',
       device_lost: 'device lost',
       sampler_restarted: 'sampler restarted',

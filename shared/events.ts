@@ -47,6 +47,8 @@ export const EVENT_KINDS = [
   'unparked',
   'parking_failed',
   'driver_trouble',
+  'off_card',
+  'slowed',
   'device_found',
   'device_lost',
   'sampler_restarted',
@@ -115,6 +117,8 @@ export function severityOf(kind: EventKind): Severity {
     case 'lane_bypassed':
     case 'would_evict':
     case 'parking_failed':
+    case 'off_card':
+    case 'slowed':
       return 'notice';
     default:
       return 'info';

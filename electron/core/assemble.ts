@@ -209,7 +209,10 @@ export async function assemble(
     report: (event) => reports.take(event),
     requests: new RequestLog(store),
     parking,
-    onRequest: (record) => callers.note(record, clock.monotonicMs()),
+    onRequest(record) {
+      callers.note(record, clock.monotonicMs());
+      lookouts.slow.served(record);
+    },
     ...(options.gatewayPace === undefined ? {} : { pace: options.gatewayPace }),
   });
   const callers = new GatewayAgents();
@@ -323,10 +326,7 @@ export async function assemble(
       void parking.tidy();
       void lookouts.look();
     },
-    learn() {
-      const ids = loop.sight.devices().map((device) => device.id);
-      void floors.learn(ids, clock.epochMs());
-    },
+    learn: () => void floors.learn(loop.sight.devices(), clock.epochMs()),
     record(everyMs) {
       const used = usedModels(loop, clock.monotonicMs(), everyMs);
       tenants.record(loop.sight, store, clock.epochMs(), used);

@@ -49,6 +49,8 @@ const GROUPS: Readonly<Partial<Record<EventKind, EventGroup>>> = {
   load_failed: 'models',
   model_crashed: 'models',
   context_changed: 'models',
+  off_card: 'models',
+  slowed: 'models',
   pinned: 'models',
   unpinned: 'models',
   deflected: 'turns',

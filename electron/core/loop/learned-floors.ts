@@ -34,8 +34,8 @@ export class LearnedFloors {
   }
 
   /** Looks at the history again; a history that can't be read changes nothing. */
-  async learn(deviceIds: readonly string[], epochMs: number): Promise<void> {
-    for (const deviceId of deviceIds) {
+  async learn(devices: readonly { readonly id: string }[], epochMs: number): Promise<void> {
+    for (const { id: deviceId } of devices) {
       const rows = await this.#history.samples({ sinceMs: epochMs - HISTORY_MS, deviceId });
       if (!rows.ok) continue;
       const points = rows.value.map((row) => ({

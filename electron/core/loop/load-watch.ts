@@ -4,6 +4,7 @@ import type { Footprint } from '../ledger/footprint/estimate.ts';
 import { afterFirstUse, type LoadMeasurement, measureStep } from './measure.ts';
 import { holdsMemory, type ModelView } from './model-view.ts';
 import type { Models } from './models.ts';
+import { isMissing } from './off-card.ts';
 import { type OtherHolders, otherHolders } from './other-holders.ts';
 import type { Sight } from './sight.ts';
 
@@ -183,6 +184,8 @@ export class LoadWatch {
   }
 
   #learn(view: ModelView, bytes: number): void {
+    // One that its server put elsewhere would teach that it needs nothing.
+    if (isMissing(view, bytes)) return;
     const last = this.#learned.get(view.id);
     if (last !== undefined && bytes <= last * (1 + LEARN_SHARE)) return;
     this.#learned.set(view.id, bytes);

@@ -4,10 +4,13 @@ import type { Sampler } from '../devices/sampler.ts';
 import { comfyGuests } from '../guests/open-guests.ts';
 import { followKernelLog, type KernelLog } from '../kernel-log/source.ts';
 import { TroubleWatch } from '../kernel-log/trouble-watch.ts';
+import { instanceOf } from '../parking/conversation.ts';
 import { drain } from './drain-command.ts';
 import type { CommandContext } from './load-command.ts';
+import { offCardEvent } from './off-card.ts';
 import type { Offers } from './offers.ts';
 import { OrphanWatch } from './orphan-watch.ts';
+import { slowModels } from './slow-models.ts';
 
 /** How long a drain is offered after the kernel told of trouble. */
 const OFFER_MS = 600_000;
@@ -15,11 +18,14 @@ const OFFER_MS = 600_000;
 /** What is looked after beside the models: processes without a server, guests on the card, the kernel's word. */
 export class Lookouts {
   readonly guests: ReturnType<typeof comfyGuests>;
+  readonly slow: ReturnType<typeof slowModels>;
   readonly #context: () => CommandContext;
   readonly #offers: Offers;
   readonly #sampler: () => Sampler;
   readonly #orphans = new OrphanWatch(armSignal);
   readonly #troubles = new TroubleWatch();
+  /** Loads of models that were told to be off their card. */
+  readonly #offCard = new Set<string>();
   #kernel: KernelLog | null = null;
   #troubleAtMs: number | null = null;
 
@@ -32,6 +38,7 @@ export class Lookouts {
     this.#offers = parts.offers;
     this.#sampler = parts.sampler;
     this.guests = comfyGuests(parts.context, parts.offers, parts.sampler);
+    this.slow = slowModels(parts.context, parts.offers);
   }
 
   /** Follows the kernel's log, where the settings do not say otherwise. */
@@ -46,6 +53,8 @@ export class Lookouts {
 
   /** Now and then. */
   async look(): Promise<void> {
+    this.slow.look();
+    this.#lookForOffCard();
     if (this.#troubleAtMs !== null && this.#nowMs() - this.#troubleAtMs > OFFER_MS) this.#offerDrain(null);
     await Promise.all([this.guests.look(), this.#lookForOrphans()]);
   }
@@ -59,6 +68,20 @@ export class Lookouts {
     if (told === null) return;
     journal.tell(told.event);
     if (told.drains) this.#offerDrain(told.event.reason);
+  }
+
+  #lookForOffCard(): void {
+    const { loop, journal } = this.#context();
+    const nowMs = this.#nowMs();
+    const processes = loop.sight.processes(nowMs);
+    for (const view of loop.models.views()) {
+      const load = `${view.id} ${instanceOf(view)}`;
+      if (this.#offCard.has(load)) continue;
+      const event = offCardEvent(view, loop.sight.device(view.deviceId), processes, nowMs);
+      if (event === null) continue;
+      this.#offCard.add(load);
+      journal.tell(event);
+    }
   }
 
   #offerDrain(text: string | null): void {

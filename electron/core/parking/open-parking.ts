@@ -3,12 +3,10 @@ import { DEFAULT_PARKING } from '../../../shared/settings.ts';
 import type { EventStore } from '../events/event-store.ts';
 import { acquireTurn } from '../gate/acquire.ts';
 import type { Gate } from '../gate/gate.ts';
-import { type CommandContext, loadModel } from '../loop/load-command.ts';
-import { outcomeOf } from '../loop/room.ts';
+import type { CommandContext } from '../loop/load-command.ts';
+import { reloadModel } from '../loop/reload-command.ts';
 import { Parking } from './parking.ts';
 import { makeSlotFolder } from './slot-folder.ts';
-
-const UNLOAD_LIMIT_MS = 60_000;
 
 /** Parking over the real runtime. What an earlier run kept is taken up by `open`, which its caller awaits. */
 export function parkingFor(options: {
@@ -29,22 +27,8 @@ export function parkingFor(options: {
     tell: (event) => context().journal.tell(event),
     epochMs: () => context().clock.epochMs(),
     changed: options.changed,
-    async restart(modelId) {
-      const { loop } = context();
-      const outcome = outcomeOf(loop, modelId, UNLOAD_LIMIT_MS);
-      loop.executor.unload({
-        modelId,
-        cause: 'person',
-        requireIdle: true,
-        reason: `Unloaded ${modelId}, whose conversation could not be brought back.`,
-        numbers: {},
-        forModelId: null,
-      });
-      if ((await outcome)?.type !== 'left') return false;
-      const view = loop.models.get(modelId);
-      if (view === null) return false;
-      return (await loadModel(context(), view, false, AbortSignal.timeout(600_000))).ok;
-    },
+    restart: (modelId) =>
+      reloadModel(context(), modelId, `Unloaded ${modelId}, whose conversation could not be brought back.`),
     async lane(view) {
       const setting = context().fleet.setting(view.backend);
       // A request of ours waits for the conversation itself, before it wants the lane.

@@ -34,8 +34,8 @@ export const REPORTS: Readonly<Record<string, Reach>> = {
   '25-wayland-vram-exhaustion': { file: `${HERE}/memory.test.ts`, test: '25 wayland' },
   '26-compositor-spikes': { file: `${HERE}/memory.test.ts`, test: '26 compositor' },
   '28-vulkan-evicted-weights': {
-    beyond:
-      'A server that runs slow after its weights were moved out tells neither that nor its speed; where the driver tells of the move, as amdgpu does, that is an event.',
+    file: 'test/core/loop/speed-watch.test.ts',
+    test: 'a model that has become slow (28-vulkan-evicted-weights)',
   },
   '29-amd-two-ideas-of-free': {
     file: 'test/core/ledger/ledger.test.ts',
@@ -46,9 +46,10 @@ export const REPORTS: Readonly<Record<string, Reach>> = {
     test: 'whose router is gone is listed, and ended when a person names it',
   },
   '32-zombie-rows': { file: `${HERE}/processes.test.ts`, test: '32 zombie-rows' },
+  // Windows is not read at all; the same on Linux, where cards go by their PCI address, is.
   '33-igpu-chosen-windows': {
-    beyond:
-      'Which card a server computes on is its own choice; here cards go by their PCI address, and Windows is not read at all.',
+    file: 'test/core/loop/off-card.test.ts',
+    test: 'a model that should be on a card and is not (33-igpu-chosen, 38-resume-cpu-fallback)',
   },
   '35-strix-halo-total': {
     file: 'test/core/devices/memory-kinds.test.ts',
@@ -74,7 +75,8 @@ export const REPORTS: Readonly<Record<string, Reach>> = {
   },
   '46-cache-ram-cross-conversation': { file: `${HERE}/memory.test.ts`, test: '46 cache-ram' },
   '48-slot-save-no-op': {
-    beyond: 'No slot of a server is saved or restored: what an eviction costs is a prompt evaluated anew.',
+    file: 'test/core/parking/reuse.test.ts',
+    test: 'a server that reads everything again, twice in a row, is told and believed no more (48-slot-save-no-op)',
   },
   '49-disconnect-keeps-generating': {
     file: 'test/core/gateway/forward.test.ts',

@@ -62,6 +62,8 @@ interface Moment {
   readonly proven?: boolean;
   readonly lastBusyAtMs?: number;
   readonly reported?: number;
+  /** GB. */
+  readonly predicted?: number;
   readonly ticks?: number;
 }
 
@@ -93,6 +95,7 @@ function learned(moments: readonly Moment[]): readonly number[] {
       const view: ModelView = modelView({
         status: moment.status,
         measuredBytes: moment.reported === undefined ? null : moment.reported * GB,
+        predictedBytes: moment.predicted === undefined ? null : moment.predicted * GB,
         observed: {
           status: moment.status,
           sinceMs,
@@ -122,6 +125,18 @@ describe('what is learned from a load', () => {
     });
     // 0.1 more is an allocator breathing; half more is a first prompt, and what is given back comes again.
     expect(learned([unloaded, loading, at(10), at(10.1), at(10.5), at(9)])).toEqual([10, 10.5]);
+  });
+
+  it('is nothing where the model is not on its card: that would teach that it needs no memory', () => {
+    const onlyContext: Moment = {
+      status: 'loaded',
+      free: 19.7,
+      predicted: 18,
+      proven: true,
+      processes: [use(77, 'llama-server', 0.3 * GB)],
+    };
+    expect(learned([unloaded, loading, onlyContext])).toEqual([]);
+    expect(learned([unloaded, loading, { ...onlyContext, predicted: 0.4 }])).toEqual([0.3]);
   });
 
   it('is the settled difference of the device where the driver does not tell, desktop left out', () => {

@@ -1,0 +1,49 @@
+import type { NewEvent } from '../../../shared/events.ts';
+import { formatBytes } from '../../../shared/format.ts';
+import type { DeviceSample, ProcessMemory } from '../devices/sample.ts';
+import { type ModelView, runsOnCpu } from './model-view.ts';
+
+/** Servers give back and take a little in their first moments. */
+const SETTLED_MS = 15_000;
+/** A small one may well hide behind what the driver rounds. */
+const LEAST_BYTES = 1_000_000_000;
+/** Of what it takes in all. A part on the CPU by intent leaves more than this on the card. */
+const MISSING_SHARE = 0.1;
+
+/** Whether so many bytes on its device are far from what such a model takes there. */
+export function isMissing({ predictedBytes, observed }: ModelView, heldBytes: number): boolean {
+  if (predictedBytes === null || predictedBytes < LEAST_BYTES || runsOnCpu(observed.args)) return false;
+  return heldBytes < predictedBytes * MISSING_SHARE;
+}
+
+/**
+ * A model that should be on a card, is loaded, and is not there: its server fell back to the CPU (after a
+ * suspend: ollama 10053) or took another GPU (ollama 16667). Without a word it would look like one that
+ * takes nothing. null: it is there, or nobody can tell. Pure.
+ */
+export function offCardEvent(
+  view: ModelView,
+  card: DeviceSample | null,
+  processes: readonly ProcessMemory[],
+  nowMs: number,
+): NewEvent | null {
+  const { observed, predictedBytes, memo } = view;
+  if (view.status !== 'loaded' || nowMs - observed.sinceMs < SETTLED_MS) return null;
+  if (card === null || card.memory !== 'discrete' || card.error !== null) return null;
+  const pid = observed.process?.pid ?? null;
+  // A driver that tells of nobody there tells nothing of this one either.
+  const isTold = processes.some((use) => use.deviceId === card.id && use.bytes !== null);
+  if (pid === null || !isTold) return null;
+  const mine = processes.filter((use) => use.pid === pid);
+  if (mine.some((use) => use.bytes === null)) return null;
+  const heldBytes = mine.reduce((sum, use) => sum + (use.bytes ?? 0), 0);
+  if (!isMissing(view, Math.max(heldBytes, memo.settledBytes ?? 0))) return null;
+  return {
+    kind: 'off_card',
+    model: view.id,
+    backend: view.backend,
+    deviceId: card.id,
+    reason: `${observed.name} is loaded, and ${heldBytes === 0 ? 'nothing' : `only ${formatBytes(heldBytes)}`} of the ${formatBytes(predictedBytes)} it takes is on ${card.name}: it computes on the CPU or on another GPU, which is slow, as servers do that found no card when they started or lost it in a suspend. Its server's log says why; starting the server anew is what helps.`,
+    numbers: { heldBytes, predictedBytes },
+  };
+}

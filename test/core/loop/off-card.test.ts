@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest';
+import type { DeviceSample, ProcessMemory } from '../../../electron/core/devices/sample.ts';
+import { offCardEvent } from '../../../electron/core/loop/off-card.ts';
+import { modelView } from '../../support/model-view.ts';
+
+const GB = 1_000_000_000;
+const CARD = 'pci:0000:03:00.0';
+const card: DeviceSample = {
+  id: CARD,
+  kind: 'nvidia',
+  memory: 'discrete',
+  name: 'RTX 4090',
+  pciAddress: '0000:03:00.0',
+  drivesDisplay: true,
+  power: 'active',
+  totalBytes: 24 * GB,
+  usedBytes: 2 * GB,
+  freeBytes: 22 * GB,
+  gttTotalBytes: null,
+  gttUsedBytes: null,
+  hostAvailableBytes: null,
+  busyPercent: null,
+  source: 'nvml',
+  takenAtMs: 0,
+  periodMs: 500,
+  notes: [],
+  error: null,
+};
+const use = (pid: number, bytes: number | null, deviceId = CARD): ProcessMemory => ({
+  pid,
+  startTimeTicks: 1,
+  name: 'x',
+  deviceId,
+  bytes,
+  gttBytes: null,
+  type: 'C',
+  source: 'nvml',
+});
+const DESKTOP = use(900, GB);
+const process = {
+  pid: 7,
+  startTimeTicks: 1,
+  command: ['llama-server'],
+  port: 1,
+  parentPid: 1,
+  parentStartTimeTicks: 1,
+};
+const view = (change: Parameters<typeof modelView>[0] = {}) =>
+  modelView({
+    status: 'loaded',
+    deviceId: CARD,
+    predictedBytes: 18 * GB,
+    ...change,
+    observed: { status: 'loaded', sinceMs: 0, process, ...change.observed },
+  });
+const look = (model = view(), rows: readonly ProcessMemory[] = [DESKTOP], nowMs = 20_000, device = card) =>
+  offCardEvent(model, device, rows, nowMs)?.reason ?? null;
+
+describe('a model that should be on a card and is not (33-igpu-chosen, 38-resume-cpu-fallback)', () => {
+  it('is told, and not taken for one that needs nothing', () => {
+    expect(look()).toMatch(
+      /nothing of the 18\.0 GB it takes is on RTX 4090: it computes on the CPU or on another/,
+    );
+    // A context of its driver is not the model.
+    expect(look(view(), [DESKTOP, use(7, 0.3 * GB)])).toMatch(/only 300 MB of the 18\.0 GB/);
+  });
+
+  it('is not one that is there, in part by intent, or on two cards', () => {
+    expect(look(view(), [DESKTOP, use(7, 17 * GB)])).toBeNull();
+    expect(look(view(), [DESKTOP, use(7, 3 * GB)])).toBeNull();
+    expect(look(view(), [DESKTOP, use(7, GB), use(7, 9 * GB, 'pci:0000:04:00.0')])).toBeNull();
+  });
+
+  it('is not said while nobody can tell', () => {
+    // No word of any process: that driver tells none.
+    expect(look(view(), [])).toBeNull();
+    expect(look(view(), [use(900, null)])).toBeNull();
+    expect(look(view(), [DESKTOP, use(7, null)])).toBeNull();
+    expect(look(view({ observed: { process: null } }))).toBeNull();
+    expect(look(view(), [DESKTOP], 5_000)).toBeNull();
+    expect(look(view({ predictedBytes: null }))).toBeNull();
+    expect(look(view(), [DESKTOP], 20_000, { ...card, error: 'gone' })).toBeNull();
+  });
+
+  it('is not said of one that is not meant to be on a card', () => {
+    expect(look(view({ observed: { args: ['llama-server', '-ngl', '0'] } }))).toBeNull();
+    expect(look(view(), [DESKTOP], 20_000, { ...card, memory: 'unified' })).toBeNull();
+    expect(look(view({ status: 'sleeping', observed: { status: 'sleeping' } }))).toBeNull();
+    expect(look(view({ predictedBytes: 0.3 * GB }))).toBeNull();
+  });
+});
