@@ -1,4 +1,5 @@
 import { createServer, type Server } from 'node:http';
+import type { Duplex } from 'node:stream';
 import type { NewEvent } from '../../../shared/events.ts';
 import type { BackendSetting } from '../../../shared/settings.ts';
 import {
@@ -8,12 +9,15 @@ import {
   openFilesLimit,
   refuseNonsense,
 } from '../http/crowd.ts';
-import { checkOrigin } from '../http/host-check.ts';
+import { checkRequest } from '../http/host-check.ts';
 import { findPortHolder } from '../http/port-holder.ts';
 import type { Gateway } from './gateway.ts';
 import { sendRefusal } from './refusals.ts';
+import { passWebSocket, wantsWebSocket } from './websocket.ts';
 
 const RETRY_MS = 5_000;
+/** As the gateway's own address: clients that keep a connection for as long as a server may must not find it gone. */
+const KEEP_ALIVE_MS = 72_000;
 
 interface Front {
   setting: BackendSetting;
@@ -28,7 +32,7 @@ interface Front {
  * included, with admission and the lane before what works on a model.
  */
 export class Fronts {
-  readonly #gateway: Gateway;
+  readonly #gateway: Pick<Gateway, 'handle'>;
   readonly #tell: (event: NewEvent) => void;
   readonly #fronts = new Map<string, Front>();
   /** Changes come one after the other: a config may be saved again while ports still open. */
@@ -36,8 +40,10 @@ export class Fronts {
   #isOver = false;
   /** They listen no more, and still answer. */
   readonly #leaving = new Set<Server>();
+  /** No server counts them among its connections any more. */
+  readonly #webSockets = new Set<Duplex>();
 
-  constructor(gateway: Gateway, tell: (event: NewEvent) => void) {
+  constructor(gateway: Pick<Gateway, 'handle'>, tell: (event: NewEvent) => void) {
     this.#gateway = gateway;
     this.#tell = tell;
   }
@@ -64,6 +70,7 @@ export class Fronts {
   async stop(): Promise<void> {
     this.#isOver = true;
     await this.set([]);
+    for (const socket of this.#webSockets) socket.destroy();
     await Promise.all(
       [...this.#leaving].map((server) => {
         const closed = new Promise((resolve) => server.once('close', resolve));
@@ -75,20 +82,14 @@ export class Fronts {
 
   async #start(setting: BackendSetting, port: number): Promise<void> {
     // A prompt of many megabytes, and a model that thinks, take their time: no limits of ours.
-    const server = createServer({ requestTimeout: 0, headersTimeout: HEAD_LIMIT_MS }, (request, response) => {
-      const { host, origin } = request.headers;
-      const site = request.headers['sec-fetch-site'];
-      const mode = request.headers['sec-fetch-mode'];
-      const verdict = checkOrigin(
-        {
-          method: request.method ?? 'GET',
-          host,
-          origin,
-          fetchSite: Array.isArray(site) ? site[0] : site,
-          fetchMode: Array.isArray(mode) ? mode[0] : mode,
-        },
-        port,
-      );
+    const limits = {
+      requestTimeout: 0,
+      headersTimeout: HEAD_LIMIT_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      shouldUpgradeCallback: wantsWebSocket,
+    };
+    const server = createServer(limits, (request, response) => {
+      const verdict = checkRequest(request, port);
       if (verdict.allowed) {
         void this.#gateway.handle(request, response, front.setting);
         return;
@@ -100,6 +101,18 @@ export class Fronts {
         'openai',
         {},
       );
+    });
+    server.on('upgrade', (request, socket, head) => {
+      const { url } = front.setting;
+      const verdict = checkRequest(request, port);
+      if (verdict.allowed && url !== null) {
+        this.#webSockets.add(socket);
+        socket.once('close', () => this.#webSockets.delete(socket));
+        passWebSocket({ request, socket, head, url });
+        return;
+      }
+      const status = verdict.allowed ? 502 : verdict.status;
+      socket.end(`HTTP/1.1 ${status} \r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
     });
     server.on('clientError', refuseNonsense);
     limitConnections(server, connectionLimit(openFilesLimit()) / 4);

@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http';
+
 /**
  * Which requests are meant for us. A page on the internet can point its own name at 127.0.0.1 (DNS
  * rebinding) or post to us across origins; a browser tells on it in `Host`, `Origin` and
@@ -58,6 +60,25 @@ export function checkOrigin(request: RequestOrigin, port: number): Verdict {
     return crossOrigin();
   }
   return { allowed: true };
+}
+
+/** The same, of a request as Node has it. */
+export function checkRequest(
+  { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
+  port: number,
+): Verdict {
+  const one = (header: string | string[] | undefined): string | undefined =>
+    Array.isArray(header) ? header[0] : header;
+  return checkOrigin(
+    {
+      method: method ?? 'GET',
+      host: headers.host,
+      origin: headers.origin,
+      fetchSite: one(headers['sec-fetch-site']),
+      fetchMode: one(headers['sec-fetch-mode']),
+    },
+    port,
+  );
 }
 
 function crossOrigin(): Verdict {

@@ -10,7 +10,7 @@ import { corsHeaders, isListedOrigin, preflightHeaders } from './cors.ts';
 import { HEAD_LIMIT_MS, limitConnections, refuseNonsense } from './crowd.ts';
 import { type Refusal, refusal } from './errors.ts';
 import { SAFE_HEADERS } from './headers.ts';
-import { checkOrigin, type Verdict } from './host-check.ts';
+import { checkOrigin, checkRequest } from './host-check.ts';
 import { createPageKeys } from './page-key.ts';
 import { addPage, PAGE_ROUTES } from './page-routes.ts';
 import { findPortHolder } from './port-holder.ts';
@@ -120,7 +120,7 @@ export async function startHttpServer(options: HttpOptions): Promise<Result<Http
     request.method === 'POST' &&
     STRAIGHT.test(request.url ?? '') &&
     !stopping.signal.aborted &&
-    originVerdict(request, port()).allowed &&
+    checkRequest(request, port()).allowed &&
     gatekeeper.mayReadOpenRoutes(credentialsOf(request));
   const eventCounts = new Map<EventKind, number>();
   const undoCount = options.api.onEvent((event) => {
@@ -174,19 +174,6 @@ function listener(answer: Parameters<typeof createServer>[1]): Server {
   return server;
 }
 
-function originVerdict({ method, headers }: IncomingMessage, port: number): Verdict {
-  return checkOrigin(
-    {
-      method: method ?? 'GET',
-      host: headers.host,
-      origin: headers.origin,
-      fetchSite: oneOf(headers['sec-fetch-site']),
-      fetchMode: oneOf(headers['sec-fetch-mode']),
-    },
-    port,
-  );
-}
-
 function credentialsOf({ headers }: IncomingMessage): Credentials {
   const key = oneOf(headers['x-api-key']);
   // Anthropic's clients send their key there.
@@ -208,7 +195,7 @@ function addChecks(
     // Of a page that is listed, only whom it meant is asked.
     const verdict =
       listed === null
-        ? originVerdict(request.raw, port())
+        ? checkRequest(request.raw, port())
         : checkOrigin(
             { method: request.method, host, origin: undefined, fetchSite: undefined, fetchMode: undefined },
             port(),
