@@ -10,6 +10,7 @@ import type { Notification } from './events/notification-log.ts';
 import type { GatewayPace } from './gateway/gateway.ts';
 import { startHttpServer } from './http/server.ts';
 import type { HostApi } from './runtime-api.ts';
+import { secrets } from './security/secrets.ts';
 import { ensureStateDir } from './state-dir/ensure-state-dir.ts';
 import { takeAwayLeftOvers } from './state-dir/left-overs.ts';
 import { resolvePaths } from './state-dir/paths.ts';
@@ -88,11 +89,15 @@ export async function startRuntime(options: RuntimeOptions): Promise<Result<Runt
   }
   const box = await assemble(options, clock, env, paths);
   const { settings } = box.loop;
+  const { apiKeyEnv } = settings.server;
+  const apiKey = apiKeyEnv === null ? null : (env[apiKeyEnv] ?? null);
+  secrets.learn(token.value.token);
+  secrets.learn(apiKey);
   const http = await startHttpServer({
     api: box.api,
     port: options.port ?? settings.server.port,
     token: token.value.token,
-    apiKey: settings.server.apiKeyEnv === null ? null : (env[settings.server.apiKeyEnv] ?? null),
+    apiKey,
     pageDir: options.pageDir === undefined ? PAGE_DIR : options.pageDir,
     version: version(),
     gateway: box.gateway,

@@ -64,6 +64,7 @@ export async function forwardingProxy(upstreamPort: number): Promise<ForwardingP
     const exchange = openExchange(request, response, null, performance.now());
     const { body, contentLength } = bodyFor(exchange, null);
     void forward({
+      unsaid: null,
       dispatcher,
       origin: `http://127.0.0.1:${upstreamPort}`,
       method: request.method ?? 'GET',

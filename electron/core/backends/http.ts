@@ -1,5 +1,6 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { secrets } from '../security/secrets.ts';
 
 /**
  * Small requests to one inference server: a limit on time and on bytes for each, and a sentence for
@@ -56,6 +57,7 @@ export function httpClient(baseUrl: string, apiKey: string | null): HttpClient {
   // No connection is kept: in llama-server each one holds a thread that a request of its users may need.
   const agent = secure ? new HttpsAgent({ keepAlive: false }) : new HttpAgent({ keepAlive: false });
   const send = secure ? httpsRequest : httpRequest;
+  secrets.learn(apiKey);
   const headers: Record<string, string> = { accept: 'application/json' };
   if (apiKey !== null) headers.authorization = `Bearer ${apiKey}`;
 
@@ -182,7 +184,7 @@ function parseJson(text: string): unknown {
 }
 
 function failure(reason: HttpFailure['reason'], message: string): HttpFailure {
-  return { kind: 'failed', reason, message };
+  return { kind: 'failed', reason, message: secrets.hide(message) };
 }
 
 function failureOf(baseUrl: string, error: Error): HttpFailure {
@@ -205,12 +207,12 @@ function failureOf(baseUrl: string, error: Error): HttpFailure {
   }
 }
 
-/** The server's own words for an error, where its body has them. */
+/** The server's own words for an error, where its body has them, without any key that it says back. */
 export function saidBy(answer: HttpAnswer): string | null {
   if (answer.kind === 'failed') return answer.message;
   const error = field(answer.json, 'error');
   const message = field(error, 'message') ?? error;
-  return typeof message === 'string' && message !== '' ? message.slice(0, 300) : null;
+  return typeof message === 'string' && message !== '' ? secrets.hide(message).slice(0, 300) : null;
 }
 
 /**

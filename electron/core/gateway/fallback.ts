@@ -32,6 +32,14 @@ export function upstreamPath(url: string, path: string): { readonly origin: stri
   return { origin, path: `${base}${rest}` };
 }
 
+/** What a client proves to us in its address is no business of another machine's; the rest of the query goes on. */
+export function withoutKeys(path: string): string {
+  const [before = '', query] = path.split(/\?(.*)/s);
+  if (query === undefined || query === '') return before;
+  const kept = query.split('&').filter((part) => !/^[\w-]*(?:key|token|secret|password)=/i.test(part));
+  return kept.length === 0 ? before : `${before}?${kept.join('&')}`;
+}
+
 const ASK_LIMIT_MS = 10_000;
 
 /** Whether an entry answers at all, by its list of models; a refusal is an answer. */

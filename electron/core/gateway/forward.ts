@@ -1,10 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
+import { secrets } from '../security/secrets.ts';
 import type { Departure } from './departure.ts';
 import { answerHeaders } from './headers.ts';
 import { Outlet } from './outlet.ts';
 import { Tail } from './tail.ts';
+import type { Hiding, Unsaid } from './unsaid.ts';
 
 /**
  * One exchange with an upstream, its answer copied to the client as it comes.
@@ -34,6 +36,8 @@ export interface ForwardRequest {
   readonly body: Buffer | Readable | null;
   /** Headers of ours on the answer. */
   readonly own: Readonly<Record<string, string>>;
+  /** Takes a key that is not the client's out of errors; null: there is none. */
+  readonly unsaid: Unsaid | null;
   readonly response: ServerResponse;
   readonly departure: Departure;
   /** Whether a small answer of 5xx means that the request never reached a model, so that it may be tried again. */
@@ -71,6 +75,7 @@ export function forward(request: ForwardRequest): Promise<Forwarded> {
     let heldBytes = 0;
     let rawHeaders: string[] = [];
     let statusMessage: string | undefined;
+    let hiding: Hiding | null = null;
     let over = false;
 
     const finish = (end: Forwarded): void => {
@@ -102,8 +107,9 @@ export function forward(request: ForwardRequest): Promise<Forwarded> {
       if (headTimer !== null) clearTimeout(headTimer);
       headTimer = null;
       firstByteAtMs ??= request.monotonicMs();
-      tail.add(chunk);
-      if (!outlet.write(chunk)) controller?.pause();
+      const part = hiding === null ? chunk : hiding.write(chunk);
+      tail.add(part);
+      if (!outlet.write(part)) controller?.pause();
     };
 
     const stopListening = departure.onLeft(onGone);
@@ -119,6 +125,8 @@ export function forward(request: ForwardRequest): Promise<Forwarded> {
         status = code;
         statusMessage = message === '' ? undefined : message;
         rawHeaders = wireHeaders(started.rawHeaders);
+        if (request.unsaid !== null) rawHeaders = request.unsaid.headers(rawHeaders);
+        if (request.unsaid !== null && code >= 400) hiding = request.unsaid.body();
         const mayBeLost = request.isLost !== null && code >= 500;
         const mustBeTold = request.begun !== null && code !== 200;
         if (mayBeLost || mustBeTold) held = [];
@@ -143,7 +151,7 @@ export function forward(request: ForwardRequest): Promise<Forwarded> {
           const body = Buffer.concat(held);
           const text = body.toString('utf8');
           if (request.isLost?.(status, text) === true) {
-            finish({ kind: 'refused', error: new Error(text.slice(0, 200)) });
+            finish({ kind: 'refused', error: new Error(secrets.hide(text).slice(0, 200)) });
             return;
           }
           sendHead();
@@ -151,6 +159,8 @@ export function forward(request: ForwardRequest): Promise<Forwarded> {
             request.begun === null || status === 200 ? body : Buffer.from(request.begun(status, text));
           if (told.length > 0) write(told);
         }
+        const rest = hiding?.end() ?? Buffer.alloc(0);
+        if (rest.length > 0) outlet.write(rest);
         request.ended?.();
         outlet.end();
         finish({ kind: 'done', status, firstByteAtMs, tail: tail.text() });

@@ -10,6 +10,7 @@ import type { TurnClass } from '../gate/sidecar.ts';
 import type { CommandContext } from '../loop/load-command.ts';
 import type { ModelUse } from '../loop/world.ts';
 import type { ReportedEvent } from '../runtime-api.ts';
+import { secrets } from '../security/secrets.ts';
 import { type Admission, createAdmission } from './admission.ts';
 import { Counts } from './counts.ts';
 import { DeviceQueue, type QueueSnapshot } from './device-queue.ts';
@@ -170,7 +171,11 @@ export function createGateway(options: GatewayOptions): Gateway {
     tell: options.tell,
     report: options.report,
     settings: () => context.loop.settings,
-    env: (name) => options.env[name] ?? null,
+    env(name) {
+      const value = options.env[name] ?? null;
+      secrets.learn(value);
+      return value;
+    },
     queue,
     record(record) {
       counts.add(record);

@@ -4,7 +4,7 @@ import { acquireTurn } from '../gate/acquire.ts';
 import { failOpenNews } from '../gate/news.ts';
 import { isGranted } from '../gate/turn.ts';
 import type { Exchange } from './exchange.ts';
-import { fallbackModel, upstreamPath } from './fallback.ts';
+import { fallbackModel, upstreamPath, withoutKeys } from './fallback.ts';
 import { isAway } from './fallback-health.ts';
 import { type Forwarded, forward } from './forward.ts';
 import type { GatewayParts } from './gateway.ts';
@@ -13,6 +13,7 @@ import { type Asker, modelOf, type Outcome } from './outcome.ts';
 import { ownRoute } from './own-entry.ts';
 import type { Route } from './route.ts';
 import { begunError, bodyFor, sendLocally } from './send-locally.ts';
+import { unsaidOf } from './unsaid.ts';
 import type { Waiting } from './waiting.ts';
 
 /** A turn on its way down the chain. */
@@ -152,12 +153,13 @@ async function toAnother(
   exchange.seat?.moveAway();
   tell(deflected, setting);
   const begun = waiting.end();
-  const { origin, path } = upstreamPath(setting.url, exchange.path);
+  const { origin, path } = upstreamPath(setting.url, withoutKeys(exchange.path));
   const { body, contentLength } = bodyFor(exchange, model);
   const key = setting.apiKeyEnv === null ? null : parts.env(setting.apiKeyEnv);
+  const unsaid = unsaidOf(key);
   const headers = requestHeaders(request.rawHeaders, {
     contentLength,
-    identity: begun,
+    identity: begun || unsaid !== null,
     foreign: true,
     apiKey: key,
   });
@@ -171,6 +173,7 @@ async function toAnother(
     headers,
     body,
     own: exchange.own,
+    unsaid,
     response: exchange.response,
     departure: exchange.departure,
     isLost: null,

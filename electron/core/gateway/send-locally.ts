@@ -13,6 +13,7 @@ import type { Asker, Outcome } from './outcome.ts';
 import { refusalFor, refusalFrame } from './refusals.ts';
 import { BodyTooLarge, isForm, renamed, rest, spooledBody } from './request-head.ts';
 import type { Route } from './route.ts';
+import { unsaidOf } from './unsaid.ts';
 import type { Waiting } from './waiting.ts';
 
 /** `not_here`: nothing was sent to the client, which may be served elsewhere or told why. */
@@ -189,6 +190,8 @@ async function send(
   const { origin, path } = upstreamPath(route.url, exchange.path);
   const { body, contentLength } = bodyFor(exchange, route.sentName);
   const dispatcher = parts.dispatcher();
+  const { apiKey } = front === null ? keyFor(parts, route) : {};
+  const unsaid = unsaidOf(apiKey ?? null);
   return forward({
     dispatcher: dispatcher instanceof Promise ? await dispatcher : dispatcher,
     origin,
@@ -196,11 +199,13 @@ async function send(
     path,
     headers: requestHeaders(request.rawHeaders, {
       contentLength,
-      identity: begun,
-      ...(front === null ? keyFor(parts, route) : {}),
+      // What is packed can't be looked through.
+      identity: begun || unsaid !== null,
+      ...(apiKey === undefined ? {} : { apiKey }),
     }),
     body,
     own: exchange.own,
+    unsaid,
     response: exchange.response,
     departure: exchange.departure,
     isLost: mayRetry && head !== null ? (_status, text) => LOST.test(text) : null,

@@ -1,4 +1,5 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
+import { secrets } from '../security/secrets.ts';
 
 /**
  * Who listens on a TCP port of this machine, for the message that says why we can't.
@@ -24,7 +25,7 @@ export async function findPortHolder(port: number): Promise<PortHolder | null> {
       if (inode === undefined || !inodes.has(inode)) continue;
       const argv = (await readOrEmpty(`/proc/${pid}/cmdline`)).split('\0').filter((part) => part !== '');
       const name = (await readOrEmpty(`/proc/${pid}/comm`)).trim();
-      return { pid: Number(pid), command: argv.length > 0 ? argv.join(' ') : name };
+      return { pid: Number(pid), command: argv.length > 0 ? secrets.hide(argv.join(' ')) : name };
     }
   }
   return null;

@@ -2,6 +2,7 @@ import type { LandlordEvent, NewEvent } from '../../../shared/events.ts';
 import type { Clock } from '../clock.ts';
 import type { EventStore } from '../events/event-store.ts';
 import { type Notification, notify } from '../events/notification-log.ts';
+import { secrets } from '../security/secrets.ts';
 
 /** One line to syslog or the journal for each eviction, kill and drain (design §5.5). */
 export interface SystemLog {
@@ -31,7 +32,8 @@ export class Journal {
   }
 
   tell(event: NewEvent): void {
-    const stored = this.#store.append(event, this.#clock.epochMs());
+    const clean = { ...event, reason: secrets.hide(event.reason) };
+    const stored = this.#store.append(clean, this.#clock.epochMs());
     this.#last = this.#last.then(async () => this.#pass(await stored));
   }
 

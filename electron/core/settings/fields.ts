@@ -10,12 +10,14 @@ import { normalizeUrl } from './urls.ts';
  * variables) is never repeated in one.
  */
 
-/** A value in a sentence: short, and never a whole mapping. */
+/** A value in a sentence: short, never a whole mapping, and never a key that was pasted in the wrong place. */
 export function shown(value: unknown): string {
   if (value === undefined || value === null) return 'nothing';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object') return 'a mapping';
   const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
+  // One long word of letters and digits mixed is what keys look like, and no amount, time or choice does.
+  if (/[^\s"]{12,}/.test(text) && /\d/.test(text)) return 'this text';
   return text.length > 42 ? `${text.slice(0, 40)}…` : text;
 }
 

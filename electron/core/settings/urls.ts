@@ -4,7 +4,8 @@ import type { Parsed } from './units.ts';
  * A server's address without trailing slashes. No hint repeats the text: it may hold a password.
  */
 export function normalizeUrl(text: string): Parsed<string> {
-  if (/^[\w.-]+:\d{1,5}(\/|$)/.test(text)) return { ok: false, hint: `write the scheme too: http://${text}` };
+  const schemeless = /^[\w.-]+:\d{1,5}(?=[/?#]|$)/.exec(text);
+  if (schemeless !== null) return { ok: false, hint: `write the scheme too: http://${schemeless[0]}` };
   if (!URL.canParse(text))
     return { ok: false, hint: 'this is not a URL; write one such as "http://127.0.0.1:8080"' };
   const parsed = new URL(text);

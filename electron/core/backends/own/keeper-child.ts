@@ -9,6 +9,7 @@ import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../../../shared/errors.ts';
 import { procfs } from '../../process/procfs.ts';
+import { secrets } from '../../security/secrets.ts';
 import { type BoundedLog, boundedLog } from './bounded-log.ts';
 import { descendants } from './family.ts';
 import type { FromKeeper, ToKeeper } from './keeper-messages.ts';
@@ -52,7 +53,8 @@ function run(message: Extract<ToKeeper, { type: 'run' }>): void {
   // Should this process be killed, the kernel ends the server.
   const guarded = process.platform === 'linux' && existsSync(SETPRIV);
   const argv = guarded ? ['--pdeathsig', 'KILL', '--', program, ...args] : args;
-  note(`starting ${message.command.join(' ')}`);
+  secrets.learnFromCommand(message.command);
+  note(`starting ${secrets.hide(message.command.join(' '))}`);
   // Electron's fork sets it for us; a server that is an Electron app itself would start as plain Node.
   const { ELECTRON_RUN_AS_NODE: _ours, ...env } = process.env;
   const started = spawn(guarded ? SETPRIV : program, argv, {

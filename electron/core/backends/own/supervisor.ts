@@ -1,6 +1,7 @@
 import { createConnection } from 'node:net';
 import type { Clock } from '../../clock.ts';
 import { type BackOff, backOff } from '../../devices/back-off.ts';
+import { secrets } from '../../security/secrets.ts';
 import { lastLines } from './bounded-log.ts';
 import { type KeptRun, keep, type RunEnd } from './keeper.ts';
 
@@ -61,6 +62,7 @@ const READ_LOG_EVERY_MS = 2_000;
 /** Runs one server that is ours: started, restarted with back-off, stopped with all that it started. */
 export function supervisor(options: SupervisorOptions): Supervisor {
   const { clock, name, port } = options;
+  secrets.learnFromCommand(options.command);
   const { firstMs = 1_000, mostMs = 60_000 } = options.restart ?? {};
   const waits: BackOff = backOff(firstMs, mostMs);
   let status: OwnStatus = 'idle';
@@ -137,7 +139,7 @@ export function supervisor(options: SupervisorOptions): Supervisor {
     const last = lastLines(options.logFile, 40).findLast(
       (line) => !line.startsWith('[landlord ') && line.trim() !== '',
     );
-    const said = last === undefined ? '' : ` Its last line: ${last.trim().slice(0, 200)}`;
+    const said = last === undefined ? '' : ` Its last line: ${secrets.hide(last.trim()).slice(0, 200)}`;
     set(
       'waiting',
       `${name} ${endText(end)}; it is started again in ${Math.ceil(waits.waitMs / 1000)} s. \`landlord logs ${name}\` says why.${said}`,
@@ -171,7 +173,7 @@ export function supervisor(options: SupervisorOptions): Supervisor {
       const nowMs = clock.monotonicMs();
       if (nowMs - linesAtMs >= READ_LOG_EVERY_MS) {
         linesAtMs = nowMs;
-        lines = lastLines(options.logFile, LINES_IN_STATE);
+        lines = lastLines(options.logFile, LINES_IN_STATE).map(secrets.hide);
       }
       return {
         status,
