@@ -80,6 +80,8 @@ export function settled(operation: Operation, reading: FreeReading, nowMs: numbe
   const goneAtMs = operation.goneAtMs;
   if (goneAtMs === null) return false;
   if (nowMs - goneAtMs > SETTLE_LIMIT_MS) return true;
+  // In memory that nobody reads, there is nothing to wait for.
+  if (operation.deviceId === null) return true;
   if (reading.sampledAtMs === null || reading.freeBytes === null) return false;
   if (reading.sampledAtMs <= goneAtMs || reading.sampledAtMs === operation.lastSampleAtMs) return false;
   if (operation.disturbed) return true;

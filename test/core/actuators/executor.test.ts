@@ -16,6 +16,7 @@ function bench(
     readonly unload?: Result<void>;
     readonly arm?: Result<ArmedSignal>;
     readonly gone?: boolean | null;
+    readonly deviceId?: string | null;
   } = {},
 ) {
   const calls: string[] = [];
@@ -52,7 +53,7 @@ function bench(
     view: {
       status: () => world.status,
       heldBytes: () => 6 * GB,
-      deviceOf: () => 'sim:0',
+      deviceOf: () => (answers.deviceId === undefined ? 'sim:0' : answers.deviceId),
       free: () => world.free,
       undisturbed: () => world.undisturbed,
     },
@@ -99,6 +100,18 @@ describe('an unload', () => {
     expect(executor.unload(wish())).toBe(false);
     await settle();
     expect(calls).toEqual(['confirmIdle', 'unload']);
+  });
+
+  it('is finished as soon as it is gone where its memory is on no device that is read', async () => {
+    const { executor, outcomes, world } = bench({ deviceId: null });
+    world.free = { freeBytes: null, totalBytes: null, sampledAtMs: null };
+    executor.unload(wish());
+    await settle();
+    world.status = 'unloaded';
+    executor.advance();
+    await settle();
+    executor.advance();
+    expect(outcomes).toMatchObject([{ type: 'left', freedBytes: 6 * GB }]);
   });
 
   it('is finished when the process is gone and free memory is steady, not when the call returned (rule 11)', async () => {
