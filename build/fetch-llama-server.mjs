@@ -10,7 +10,7 @@
  * Plain Node 20 or newer, no dependencies. `node build/fetch-llama-server.mjs` fetches and says where.
  */
 import { execFile, spawnSync } from 'node:child_process';
-import { accessSync, constants, existsSync, readdirSync, readFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { chmod, copyFile, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -19,7 +19,7 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)));
 
-export const defaultCacheDir = join(projectRoot, 'node_modules', '.cache', 'llama-server');
+export const defaultCacheDir = join(realPath(join(projectRoot, 'node_modules')), '.cache', 'llama-server');
 
 /** Raised when the way it is unpacked changes, so that an older copy is fetched anew. */
 const LAYOUT = 2;
@@ -31,6 +31,15 @@ const MACHINES = {
 
 /** Dependencies that a server on the loopback never opens: installers' tools and character tables. */
 const NOT_NEEDED = /^(?:debconf|wget|gcc-.*-base|libc-gconv-modules-extra)$/;
+
+/** Two copies of the project that share their packages by a link share the server too: each would make the other's anew. */
+function realPath(folder) {
+  try {
+    return realpathSync(folder);
+  } catch {
+    return folder;
+  }
+}
 
 /**
  * The Debian archives named in apt's sources, in both spellings, as [{ uri, options }].
