@@ -1,7 +1,13 @@
+import { readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
 import { formatBytes } from '../../shared/format.ts';
 import { armSignal } from '../core/actuators/reaper.ts';
-import { type Orphan, orphanIdentity, orphansAmong } from '../core/backends/orphans.ts';
+import { type Orphan, orphanIdentity, orphansAmong, straysAmong } from '../core/backends/orphans.ts';
+import { hostAndPort } from '../core/backends/own-address.ts';
 import { procfs } from '../core/process/procfs.ts';
+import { secrets } from '../core/security/secrets.ts';
+import { parseSettings } from '../core/settings/parse-settings.ts';
+import { resolvePaths } from '../core/state-dir/paths.ts';
 import { readCount } from './arguments.ts';
 import type { Run } from './commands.ts';
 import { EXIT } from './exit-codes.ts';
@@ -13,7 +19,9 @@ export const runOrphans: Run = async (invocation, terminal) => {
   const end = readCount(invocation, 'end', 2, 4_194_304);
   if (!end.ok) return usageError(invocation.command, end.error.message, terminal);
   const proc = procfs();
-  const orphans = orphansAmong(proc.servers());
+  const servers = proc.servers();
+  const ports = await backendPorts();
+  const orphans = [...orphansAmong(servers), ...(ports === null ? [] : straysAmong(servers, ports))];
   if (end.value === null) {
     if (orphans.length === 0) terminal.out('No model process is without its server.');
     const row = ({ facts, why }: Orphan): readonly string[] => [
@@ -48,3 +56,18 @@ export const runOrphans: Run = async (invocation, terminal) => {
   );
   return EXIT.done;
 };
+
+/** Where the config's backends are; null: it names none, so that every server counts as one that is watched. */
+async function backendPorts(): Promise<ReadonlySet<number> | null> {
+  const { configFile } = resolvePaths({ env: process.env, home: homedir(), cwd: process.cwd() });
+  const text = await readFile(configFile, 'utf8').catch(() => null);
+  const settings = text === null ? null : parseSettings(text, configFile, homedir());
+  const backends = settings?.ok === true ? settings.value.backends : null;
+  if (backends === null) return null;
+  return new Set(
+    backends.flatMap(({ url, front }) => [
+      ...(url === null ? [] : [hostAndPort(url).port]),
+      ...(front === null ? [] : [front]),
+    ]),
+  );
+}

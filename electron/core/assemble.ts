@@ -321,6 +321,7 @@ export async function assemble(
   // What is only tried out has no kernel of its own.
   if (options.systemLog !== false) lookouts.start();
   const stopChores = startChores({
+    lookEveryMs: options.lookEveryMs,
     look() {
       void discover();
       void parking.tidy();

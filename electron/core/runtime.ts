@@ -37,6 +37,8 @@ export interface RuntimeOptions {
   readonly systemLog?: boolean;
   /** Tests: how soon the gateway tells those who wait, and lets them go first. */
   readonly gatewayPace?: Partial<GatewayPace>;
+  /** How often servers nearby and processes without a server are looked for; left out: as chores say. */
+  readonly lookEveryMs?: number;
   /** How the embedded engine runs; default: on the best device there is. */
   readonly engine?: EngineHostOptions;
 }

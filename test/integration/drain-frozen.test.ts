@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Unit, Units } from '../../electron/core/actuators/units.ts';
+import type { Units } from '../../electron/core/actuators/units.ts';
+import type { Unit } from '../../electron/core/process/control-group.ts';
 import { procfs } from '../../electron/core/process/procfs.ts';
 import { ok } from '../../shared/errors.ts';
 import { TINY_SHAPE } from '../support/gguf.ts';

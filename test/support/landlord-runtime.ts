@@ -47,6 +47,7 @@ export interface BenchOptions {
   readonly desktop?: readonly SimulatedProgram[];
   readonly pace?: RuntimeOptions['gatewayPace'];
   readonly units?: RuntimeOptions['units'];
+  readonly lookEveryMs?: number;
   /** One that jumps, or stands still. */
   readonly clock?: Clock;
   /** How often the card looks for the models' processes; default 50 ms. */
@@ -114,6 +115,7 @@ export async function startLandlordBench(options: BenchOptions): Promise<Landlor
       systemLog: false,
       ...(options.pace === undefined ? {} : { gatewayPace: options.pace }),
       ...(options.units === undefined ? {} : { units: options.units }),
+      ...(options.lookEveryMs === undefined ? {} : { lookEveryMs: options.lookEveryMs }),
       ...(options.clock === undefined ? {} : { clock: options.clock }),
     });
     if (!started.ok) throw new Error(started.error.message);

@@ -2,36 +2,13 @@ import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { fail, messageOf, ok, type Result } from '../../../shared/errors.ts';
 import { programKind } from '../ledger/program-kind.ts';
-
-/** A systemd service that keeps a server. */
-export interface Unit {
-  readonly name: string;
-  /** Of this user's own manager, or the system's. */
-  readonly scope: 'user' | 'system';
-}
+import { type Unit, unitOfCgroup } from '../process/control-group.ts';
 
 /** Services behind processes; the one place that talks to systemd. */
 export interface Units {
   /** The service whose main process this server is, or is started by; errors say why there is none to be started anew. */
   of(pid: number): Promise<Result<Unit>>;
   restart(unit: Unit): Promise<Result<void>>;
-}
-
-/**
- * The service a process runs in, by /proc/<pid>/cgroup (cgroups(7)): version 2's one line, or version 1's
- * line of systemd. null: a scope (a terminal, a container, an app a person has started) or no service at all.
- */
-export function unitOfCgroup(text: string): Unit | null {
-  const lines = text.split('\n').map((line) => /^\d+:([^:]*):(.*)$/.exec(line));
-  // Where both versions are mounted, version 2's line may be empty.
-  const paths = ['', 'name=systemd'].map((name) => lines.find((line) => line?.[1] === name)?.[2] ?? '/');
-  const path = paths.find((one) => one !== '/');
-  const parts = (path ?? '').split('/').filter((part) => part !== '');
-  const last = parts.at(-1) ?? '';
-  // What is deeper than a service may be a container of its own, which is no process of the service's.
-  if (!last.endsWith('.service') || /^user@\d+\.service$/.test(last)) return null;
-  const isUsers = parts.slice(0, -1).some((part) => /^user@\d+\.service$/.test(part));
-  return { name: last, scope: isUsers ? 'user' : 'system' };
 }
 
 /** systemd waits 90 s for a service to stop before it kills it (TimeoutStopSec). */

@@ -21,6 +21,28 @@ export function orphansAmong(processes: readonly ProcessFacts[]): readonly Orpha
   });
 }
 
+/**
+ * Pure. Servers of one model that belong to nobody known here: what started them is gone (an app that
+ * crashed, a terminal that was closed), no service keeps them, and no backend listens where they do. Somebody
+ * may still use one, so that it is shown and only ever ended by a person. `knownPorts`: of all backends.
+ */
+export function straysAmong(
+  processes: readonly ProcessFacts[],
+  knownPorts: ReadonlySet<number>,
+): readonly Orphan[] {
+  const orphans = new Set(orphansAmong(processes).map(({ facts }) => facts.pid));
+  return processes.flatMap((facts) => {
+    const { command, listeningPorts, state } = facts;
+    if (facts.isAlone !== true || state === 'Z' || state === 'X' || orphans.has(facts.pid)) return [];
+    // Whose ports can't be read, or who has none yet, may be anybody's.
+    if (command === null || listeningPorts === null || listeningPorts.length === 0) return [];
+    const isServer = serverProgram(command) === 'llama-server' || isModelRunner(command);
+    if (!isServer || listeningPorts.some((port) => knownPorts.has(port))) return [];
+    const why = `what started it is gone, and no server known here is at port ${listeningPorts.join(', ')}`;
+    return [{ facts, why }];
+  });
+}
+
 function objection(process: ProcessFacts, living: readonly ProcessFacts[]): string | null {
   const command = process.command ?? [];
   const parent = living.find((one) => one.pid === process.parentPid);
@@ -29,9 +51,14 @@ function objection(process: ProcessFacts, living: readonly ProcessFacts[]): stri
     if (isOlder && serverProgram(parent.command ?? []) === 'llama-server') return null;
     return `the llama.cpp router on port ${process.routerPort} that started it is gone`;
   }
-  if (!isModelRunner(command)) return null;
+  if (!isModelRunner(command) && !isOfOllama(command)) return null;
   if (isOlder && serverProgram(parent.command ?? []) === 'ollama') return null;
   return 'the Ollama that started it is gone';
+}
+
+/** Newer releases of Ollama run a llama-server of their own, beside their other libraries. */
+function isOfOllama(command: readonly string[]): boolean {
+  return serverProgram(command) === 'llama-server' && /\/ollama\//.test(command[0] ?? '');
 }
 
 /** For a proven end; null: it listens nowhere, or its command can't be read, so it can't be proven again. */

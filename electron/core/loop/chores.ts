@@ -2,6 +2,8 @@
 export interface Chores {
   /** Servers nearby, processes without a server, files that are too old. */
   look(): void;
+  /** Left out: 30 s. */
+  readonly lookEveryMs?: number | undefined;
   /** Floors from the desktop's own use. */
   learn(): void;
   /** A row for the history. */
@@ -15,7 +17,7 @@ const LEARN_EVERY_MS = 600_000;
 /** Returns what ends it. */
 export function startChores(chores: Chores): () => void {
   const timers = [
-    setInterval(() => chores.look(), LOOK_EVERY_MS),
+    setInterval(() => chores.look(), chores.lookEveryMs ?? LOOK_EVERY_MS),
     setInterval(() => chores.learn(), LEARN_EVERY_MS),
     setInterval(() => chores.record(RECORD_EVERY_MS), RECORD_EVERY_MS),
   ];

@@ -1,11 +1,13 @@
 import { armSignal } from '../actuators/reaper.ts';
 import { orphansAmong } from '../backends/orphans.ts';
+import { hostAndPort } from '../backends/own-address.ts';
 import type { Sampler } from '../devices/sampler.ts';
 import { comfyGuests } from '../guests/open-guests.ts';
 import { followKernelLog, type KernelLog } from '../kernel-log/source.ts';
 import { TroubleWatch } from '../kernel-log/trouble-watch.ts';
 import { instanceOf } from '../parking/conversation.ts';
 import { drain } from './drain-command.ts';
+import type { Fleet } from './fleet.ts';
 import type { CommandContext } from './load-command.ts';
 import { offCardEvent } from './off-card.ts';
 import type { Offers } from './offers.ts';
@@ -102,7 +104,12 @@ export class Lookouts {
     const pids = [...new Set(memory.map((use) => use.pid))];
     const [servers, present] = await Promise.all([this.#sampler().servers(), this.#sampler().facts(pids)]);
     if (!servers.ok) return;
-    const { events, offers } = this.#orphans.look(servers.value, memory, present.ok ? present.value : null);
+    const { events, offers } = this.#orphans.look(
+      servers.value,
+      memory,
+      present.ok ? present.value : null,
+      portsOf(this.#context().fleet),
+    );
     for (const event of events) journal.tell(event);
     this.#offers.set('orphans', offers);
     if (loop.settings.orphans !== 'end') return;
@@ -122,4 +129,17 @@ export class Lookouts {
   #nowMs(): number {
     return this.#context().clock.monotonicMs();
   }
+}
+
+/** Where backends and their models listen on this machine; null while it is not known what there is. */
+function portsOf(fleet: Fleet): ReadonlySet<number> | null {
+  const members = fleet.list();
+  if (members.length === 0 || members.some(({ snapshot }) => snapshot.status === 'unknown')) return null;
+  return new Set(
+    members.flatMap(({ setting, snapshot }) => [
+      ...(setting.url === null ? [] : [hostAndPort(setting.url).port]),
+      ...(setting.front === null ? [] : [setting.front]),
+      ...snapshot.models.flatMap((model) => model.port ?? []),
+    ]),
+  );
 }

@@ -2,7 +2,7 @@ import { fail, ok, type Result } from '../../../shared/errors.ts';
 import type { NewEvent } from '../../../shared/events.ts';
 import { formatBytes } from '../../../shared/format.ts';
 import type { ArmedSignal } from '../actuators/reaper.ts';
-import { type Orphan, orphanIdentity, orphansAmong } from '../backends/orphans.ts';
+import { type Orphan, orphanIdentity, orphansAmong, straysAmong } from '../backends/orphans.ts';
 import type { ProcessMemory } from '../devices/sample.ts';
 import type { ProcessFacts, ProcessIdentity } from '../process/identity.ts';
 import type { CommandDone } from '../runtime-api.ts';
@@ -32,22 +32,25 @@ export class OrphanWatch {
 
   /**
    * `servers`: processes of servers and what they started; `memory`: what processes hold of devices;
-   * `present`: facts of those that are in `memory` and exist. null: not known.
+   * `present`: facts of those that are in `memory` and exist; `knownPorts`: where the backends are. null: not known.
    */
   look(
     servers: readonly ProcessFacts[],
     memory: readonly ProcessMemory[],
     present: readonly ProcessFacts[] | null = null,
+    knownPorts: ReadonlySet<number> | null = null,
   ): OrphanLook {
     const events: NewEvent[] = [];
     const offers: Offer[] = [];
-    for (const orphan of orphansAmong(servers)) {
+    const strays = knownPorts === null ? [] : straysAmong(servers, knownPorts);
+    for (const orphan of [...orphansAmong(servers), ...strays]) {
       const { facts, why } = orphan;
       const heldBytes = memory
         .filter((use) => use.pid === facts.pid)
         .reduce((sum, use) => sum + (use.bytes ?? 0), 0);
       if (heldBytes === 0) continue;
-      const text = `Process ${facts.pid} holds ${formatBytes(heldBytes)} and serves nobody: ${why}.`;
+      const nobody = strays.includes(orphan) ? 'belongs to nobody known here' : 'serves nobody';
+      const text = `Process ${facts.pid} holds ${formatBytes(heldBytes)} and ${nobody}: ${why}.`;
       this.#tell(events, `${facts.pid} ${facts.startTimeTicks}`, {
         kind: 'orphan_found',
         reason: `${text} \`landlord orphans --end ${facts.pid}\` ends it.`,

@@ -18,6 +18,8 @@ export interface ProcessFacts {
   readonly routerPort: number | null;
   /** What of its environment changes what its model takes, as llama-server reads it; left out: none, or not readable. */
   readonly variables?: readonly (readonly [name: string, value: string])[];
+  /** It runs in no service, and what started it is gone: the system's or the session's first process has taken it in. Left out: not looked at. */
+  readonly isAlone?: boolean;
   /** utime + stime in milliseconds. */
   readonly cpuMs: number;
   /** proc(5) state letter: R, S, D (uninterruptible), Z (zombie), … */

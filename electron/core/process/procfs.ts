@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { memoryVariables } from '../ledger/footprint/environment-flags.ts';
+import { unitOfCgroup } from './control-group.ts';
 import type { ProcessFacts, ServerQuery } from './identity.ts';
 import {
   environValue,
@@ -166,13 +167,18 @@ export function procfs(root = '/proc', pageBytes = machinePageBytes()): ProcRead
     return facts(matching);
   };
 
+  const isAlone = ({ pid, parentPid }: ProcessFacts): boolean => {
+    const isAdopted = parentPid === 1 || stat(parentPid)?.comm === 'systemd';
+    return isAdopted && unitOfCgroup(text(`${pid}/cgroup`) ?? '') === null;
+  };
+
   const servers = (): readonly ProcessFacts[] =>
     facts(
       pids().filter((pid) => {
         const argv = command(pid);
         return argv !== null && argv.length > 0 && (serverProgram(argv) !== null || isModelRunner(argv));
       }),
-    );
+    ).map((server) => ({ ...server, isAlone: isAlone(server) }));
 
   return {
     pageBytes,

@@ -2,7 +2,8 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { systemdUnits, unitOfCgroup } from '../../../electron/core/actuators/units.ts';
+import { systemdUnits } from '../../../electron/core/actuators/units.ts';
+import { unitOfCgroup } from '../../../electron/core/process/control-group.ts';
 
 describe('the service a process runs in', () => {
   it.each([

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { orphanIdentity, orphansAmong } from '../../../electron/core/backends/orphans.ts';
+import { orphanIdentity, orphansAmong, straysAmong } from '../../../electron/core/backends/orphans.ts';
 import { OrphanWatch, withoutProcess } from '../../../electron/core/loop/orphan-watch.ts';
 import type { ProcessFacts } from '../../../electron/core/process/identity.ts';
 import { ok } from '../../../shared/errors.ts';
@@ -48,6 +48,28 @@ it.each<[string, readonly ProcessFacts[], boolean]>([
   expect(orphansAmong(processes).some(({ facts: one }) => one.pid === 200)).toBe(isOrphan);
 });
 
+it('a llama-server that a newer Ollama started is an orphan when its Ollama is gone', () => {
+  const child = facts({
+    routerPort: null,
+    command: ['/usr/local/lib/ollama/llama-server', '--model', '/blobs/sha256-5c', '--port', '41001'],
+  });
+  expect(orphansAmong([child])).toMatchObject([{ why: 'the Ollama that started it is gone' }]);
+  expect(orphansAmong([OLLAMA, { ...child, parentPid: 100 }])).toEqual([]);
+});
+
+const STRAY = facts({ routerPort: null, isAlone: true });
+it.each<[string, ProcessFacts, boolean]>([
+  ['a crashed app’s llama-server', STRAY, true],
+  ['one that a service keeps, or whose parent lives', { ...STRAY, isAlone: false }, false],
+  ['one of which that was not looked at', facts({ routerPort: null }), false],
+  ['one at a backend’s port', { ...STRAY, listeningPorts: [8080] }, false],
+  ['one whose ports can not be read', { ...STRAY, listeningPorts: null }, false],
+  ['a server for many models', { ...STRAY, command: ['ollama', 'serve'] }, false],
+  ['one that is an orphan by proof', facts({ isAlone: true }), false],
+])('stray: %s', (_, server, isStray) => {
+  expect(straysAmong([server], new Set([8080]))).toHaveLength(isStray ? 1 : 0);
+});
+
 it('is told once, where it holds memory of a device, with how it can be ended', () => {
   const watch = new OrphanWatch();
   const holds = (pid: number) => [
@@ -70,6 +92,16 @@ it('is told once, where it holds memory of a device, with how it can be ended', 
     /Process 200 holds 4\.0 GB and serves nobody: the llama\.cpp router on port 8080.*landlord orphans --end 200/,
   );
   expect(watch.look([facts({})], holds(200)).events).toEqual([]);
+});
+
+it('a stray is told and offered as what belongs to nobody known, and only where the backends are known', () => {
+  const watch = new OrphanWatch();
+  expect(watch.look([STRAY], [row(200)]).offers).toEqual([]);
+  const { events, offers } = watch.look([STRAY], [row(200)], null, new Set([8080]));
+  expect(events[0]?.reason).toMatch(
+    /Process 200 holds 4\.0 GB and belongs to nobody known here: what started it is gone, and no server known here is at port 41001/,
+  );
+  expect(offers.map((offer) => offer.label)).toEqual(['End process 200']);
 });
 
 it('can be proven a second time only where it listens and its command can be read', () => {

@@ -119,6 +119,27 @@ describe('a /proc of plain files', () => {
     ]);
   });
 
+  it('tells servers whose starter is gone, and that no service keeps, from others', () => {
+    const alone = () =>
+      procfs(root, 4096)
+        .servers()
+        .map(({ pid, isAlone }) => [pid, isAlone]);
+    put('100/cgroup', '0::/user.slice/user-1000.slice/user@1000.service/app.slice/app-x.scope\n');
+    expect(alone()).toEqual([
+      [100, true],
+      [101, false],
+    ]);
+    put('100/cgroup', '0::/system.slice/llama.service\n');
+    expect(alone()).toContainEqual([100, false]);
+    // Taken in by the session's own manager, as what an app leaves behind is.
+    put('50/stat', stat(50, 'systemd', 1, 2));
+    put('100/stat', stat(100, 'router', 50, 500));
+    put('100/cgroup', '0::/user.slice/user-1000.slice/session-2.scope\n');
+    expect(alone()).toContainEqual([100, true]);
+    put('50/stat', stat(50, 'bash', 1, 2));
+    expect(alone()).toContainEqual([100, false]);
+  });
+
   it('tells what of its environment changes a model’s size, and nothing else of it', () => {
     put('101/environ', 'LLAMA_API_KEY=secret\0LLAMA_ARG_CTX_SIZE=8192\0HOME=/root\0');
     expect(procfs(root, 4096).facts([101])[0]?.variables).toEqual([['LLAMA_ARG_CTX_SIZE', '8192']]);
