@@ -100,6 +100,8 @@ export interface RawAnswer {
   readonly status: number;
   readonly headers: http.IncomingHttpHeaders;
   readonly body: Buffer;
+  /** As they stand on the wire behind the body: name, value. */
+  readonly trailers: readonly string[];
   /** The body came to its proper end. */
   readonly whole: boolean;
 }
@@ -126,6 +128,7 @@ export function rawRequest(
             status: answer.statusCode ?? 0,
             headers: answer.headers,
             body: Buffer.concat(parts),
+            trailers: answer.rawTrailers,
             whole,
           });
         answer.on('data', (chunk: Buffer) => {

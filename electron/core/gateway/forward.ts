@@ -145,8 +145,9 @@ export function forward(request: ForwardRequest): Promise<Forwarded> {
         sendHead();
         for (const part of parts) write(part);
       },
-      onResponseEnd() {
+      onResponseEnd(ended) {
         if (over) return;
+        const trailers = wireHeaders(ended.rawTrailers);
         if (held !== null) {
           const body = Buffer.concat(held);
           const text = body.toString('utf8');
@@ -161,6 +162,7 @@ export function forward(request: ForwardRequest): Promise<Forwarded> {
         }
         const rest = hiding?.end() ?? Buffer.alloc(0);
         if (rest.length > 0) outlet.write(rest);
+        if (trailers.length > 0) response.addTrailers(pairs(trailers));
         request.ended?.();
         outlet.end();
         finish({ kind: 'done', status, firstByteAtMs, tail: tail.text() });
@@ -193,4 +195,10 @@ export function forward(request: ForwardRequest): Promise<Forwarded> {
 function wireHeaders(raw: Dispatcher.DispatchController['rawHeaders']): string[] {
   if (!Array.isArray(raw)) return [];
   return raw.map((part) => (typeof part === 'string' ? part : part.toString('latin1')));
+}
+
+function pairs(raw: readonly string[]): [string, string][] {
+  const all: [string, string][] = [];
+  for (let index = 0; index + 1 < raw.length; index += 2) all.push([raw[index] ?? '', raw[index + 1] ?? '']);
+  return all;
 }

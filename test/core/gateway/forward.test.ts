@@ -39,6 +39,17 @@ describe('forward', () => {
     expect(answer.headers['x-landlord-route']).toBe('local');
   });
 
+  it('passes on what stands behind the body', async () => {
+    await using upstream = await rawUpstream((socket) => {
+      socket.write(STREAM);
+      socket.write(Buffer.concat([chunk('ab'), Buffer.from('0\r\nX-Sum: 7\r\nX-Sum: 8\r\n\r\n')]));
+    });
+    await using proxy = await forwardingProxy(upstream.port);
+    const answer = await rawRequest(proxy.port, { headers: { te: 'trailers' } });
+    expect(answer.body.toString()).toBe('ab');
+    expect(answer.trailers).toEqual(['X-Sum', '7', 'X-Sum', '8']);
+  });
+
   it('passes gzip on unopened', async () => {
     const packed = gzipSync('{"a":1}');
     await using upstream = await rawUpstream((socket) => {
