@@ -120,4 +120,20 @@ describe('an own backend in the chain', () => {
     expect(landlord.model('first/main').status).toBe('loaded');
     expect(landlord.events.slice(from).filter((event) => event.kind === 'evicted')).toEqual([]);
   });
+
+  it('that is the last one to be asked leaves a refusal that says of each why it could not serve', async () => {
+    cloud.closeAllConnections();
+    await new Promise((resolve) => cloud.close(resolve));
+    const from = landlord.events.length;
+    using one = tryTurn(first.url, { session: 'elsewhere', reports: false });
+    using other = tryTurn(second.url, { session: 'elsewhere', reports: false });
+    expect([one.kind, other.kind]).toEqual(['held', 'held']);
+    const refused = await ask('main');
+    expect(refused.status).toBe(503);
+    expect(refused.headers['x-landlord-reason']).toBe('local_backend_busy');
+    expect(refused.json).toMatchObject({ error: { code: 'local_backend_busy' } });
+    const why = /beside is in use too\. itself is the same\. cloud gave no answer \(.+\)\./;
+    expect(refused.text).toMatch(why);
+    expect((await landlord.event('denied', { from })).reason).toMatch(why);
+  });
 });

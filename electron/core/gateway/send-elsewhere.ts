@@ -30,13 +30,19 @@ interface Deflected {
   readonly passed: string[];
 }
 
+/** What became of a turn that could not be served here. */
+export type SentElsewhere =
+  | { readonly kind: 'sent'; readonly outcome: Outcome }
+  /** The chain has nobody who may serve it now; in a sentence each, why. */
+  | { readonly kind: 'nobody'; readonly why: readonly string[] };
+
 /** `failed`: its provider gave no answer, and the body may be spent. */
 type Tried = { readonly kind: 'over'; readonly outcome: Outcome } | { readonly kind: 'passed' | 'failed' };
 
 /**
  * Down the fallback chain, for this one request: the next one tries local first again (rule 18). An
  * entry that is one of our own backends needs admission and its lane as a first choice does, only that
- * nothing is waited for and nobody is evicted for it. null: the chain has nobody who may serve it now.
+ * nothing is waited for and nobody is evicted for it.
  */
 export async function sendElsewhere(
   parts: GatewayParts,
@@ -45,7 +51,7 @@ export async function sendElsewhere(
   asker: Asker,
   waiting: Waiting,
   error: LandlordError,
-): Promise<Outcome | null> {
+): Promise<SentElsewhere> {
   const deflected: Deflected = { parts, exchange, route, asker, waiting, error, passed: [] };
   const wanted = route.view?.observed.name ?? exchange.head?.model?.value ?? null;
   // Who has not answered lately is tried after all others, by a request that has nowhere else to go.
@@ -56,13 +62,13 @@ export async function sendElsewhere(
     const objection = ailing.includes(setting) ? parts.health.objection(setting) : null;
     if (objection !== null) deflected.passed.push(objection);
     const tried = await tryEntry(deflected, setting, fallbackModel(setting, wanted));
-    if (tried.kind === 'over') return tried.outcome;
+    if (tried.kind === 'over') return { kind: 'sent', outcome: tried.outcome };
     if (exchange.departure.left || (tried.kind === 'failed' && exchange.head?.whole === false)) break;
   }
   exchange.own['x-landlord-route'] = 'local';
   exchange.own['x-landlord-backend'] = route.setting.name;
   delete exchange.own['x-landlord-turn'];
-  return null;
+  return { kind: 'nobody', why: deflected.passed };
 }
 
 async function tryEntry(

@@ -164,16 +164,18 @@ async function instead(
   route: Route,
   asker: Asker,
   waiting: Waiting,
-  error: LandlordError,
+  cause: LandlordError,
 ): Promise<Outcome> {
   const { response, dialect } = exchange;
+  let error = cause;
   if (error.code === 'cancelled' || exchange.departure.left) return leftOutcome(route.setting);
   const mayGoElsewhere = ['local_backend_busy', 'vram_denied', 'big_models_asleep', 'draining'].includes(
     error.code,
   );
   if (mayGoElsewhere && asker.conduct.onBusy === 'fallback') {
     const sent = await sendElsewhere(parts, exchange, route, asker, waiting, error);
-    if (sent !== null) return sent;
+    if (sent.kind === 'sent') return sent.outcome;
+    error = { ...error, message: [error.message, ...sent.why].join(' ') };
   }
   // A denial of memory is in the log already, with its numbers (load-command.ts).
   if (error.code === 'local_backend_busy' || error.code === 'big_models_asleep')
