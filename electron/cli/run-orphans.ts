@@ -27,7 +27,7 @@ export const runOrphans: Run = async (invocation, terminal) => {
     const row = ({ facts, why }: Orphan): readonly string[] => [
       `  ${facts.pid}`,
       `${formatBytes(proc.residentBytes(facts.pid))} resident`,
-      plain(`${(facts.command ?? []).slice(0, 4).join(' ')}: ${why}`),
+      plain(secrets.hide(`${(facts.command ?? []).slice(0, 4).join(' ')}: ${why}`)),
     ];
     for (const line of columns(orphans.map(row), [0, 1])) terminal.out(line);
     return EXIT.done;
