@@ -54,6 +54,10 @@ export class StandInEngine implements EngineHost {
   readonly asked: string[] = [];
   /** A path that can't be loaded. */
   badPath: string | null = null;
+  /** Of what is loaded from now on. */
+  vocabulary = 'letters';
+  /** The next decode fails half way, as where a device is lost for a moment. */
+  failsOnce = false;
   #generation = 1;
   #next = 1;
   #up = false;
@@ -117,8 +121,9 @@ export class StandInEngine implements EngineHost {
       trainedContextTokens: 4096,
       fileBytes: bytes,
       fingerprint: path,
+      vocabulary: this.vocabulary,
       beginToken: this.#options.beginToken ?? 1,
-      generates: true,
+      generates: !path.includes('embedding'),
       deviceBytes: bytes,
       hostBytes: 0,
       users: 1,
@@ -181,12 +186,14 @@ export class StandInEngine implements EngineHost {
     const generation = this.#generation;
     const context = this.#contexts.get(request.contextId);
     if (context === undefined) return fail('engine_ended', 'It ended.');
+    if (signal.aborted) return fail('cancelled', 'It was cancelled before it began.');
     const all = context.pending === null ? [...request.tokens] : [context.pending, ...request.tokens];
     if (all.length === 0) return fail('bad_input', 'Nothing to go on from.');
     if (context.held.length + all.length > context.contextTokens) return fail('context_full', 'It is full.');
     const tokens: number[] = [];
     let stopped: Decoded['stopped'] = 'limit';
     if (request.maxTokens === 0) {
+      this.asked.push(`read ${request.tokens.length}`);
       context.pending = all.pop() ?? null;
       context.held.push(...all);
     } else {
@@ -198,6 +205,10 @@ export class StandInEngine implements EngineHost {
         if (signal.aborted) {
           stopped = 'cancelled';
           break;
+        }
+        if (this.failsOnce && tokens.length === 2) {
+          this.failsOnce = false;
+          return fail('internal', 'Eval has failed.');
         }
         const token = nextToken(context.held, this.#options.endsEvery ?? 0);
         context.pending = token;

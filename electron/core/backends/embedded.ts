@@ -2,7 +2,7 @@ import { fail, ok, type Result } from '../../../shared/errors.ts';
 import type { ModelStatus } from '../../../shared/state.ts';
 import type { Clock } from '../clock.ts';
 import type { ChatEngine } from '../engine/engine-chat.ts';
-import type { EngineHost, LiveContext, LoadedModel } from '../engine/engine-host.ts';
+import type { EngineHost, LiveContext, LoadedModel, MemoryUse } from '../engine/engine-host.ts';
 import type { EmbeddedModels } from '../engine/openai/server.ts';
 import type { Backend, BackendChange, BackendSnapshot, BusyAnswer, ObservedModel } from './backend.ts';
 
@@ -16,6 +16,8 @@ export interface EmbeddedBackendOptions {
   readonly clock: Clock;
   /** Of the same name, under the settings before: what it has loaded and these name too stays loaded. */
   readonly before?: EmbeddedBackend | null;
+  /** All of this engine: their models share the weights of one file. Default: this one alone. */
+  readonly all?: () => Iterable<EmbeddedBackend>;
 }
 
 /** Of a chat; a model trained for less has less. */
@@ -30,7 +32,12 @@ interface Slot {
   lastBusyAtMs: number | null;
   progress: number | null;
   failure: string | null;
-  loaded: { readonly model: LoadedModel; readonly context: LiveContext | null } | null;
+  loaded: {
+    readonly model: LoadedModel;
+    readonly context: LiveContext | null;
+    /** What its context for embeddings takes; null: there is none yet. */
+    embedding: MemoryUse | null;
+  } | null;
   /** Of a load that is on its way. */
   load: { readonly abort: AbortController; readonly done: Promise<Result<void>> } | null;
 }
@@ -43,6 +50,7 @@ export class EmbeddedBackend implements Backend, EmbeddedModels {
   readonly #engine: EngineHost & ChatEngine;
   readonly #clock: Clock;
   readonly #slots: Map<string, Slot>;
+  readonly #all: () => Iterable<EmbeddedBackend>;
   #undo: (() => void)[] = [];
   #onChange: (change: BackendChange) => void = () => {};
   #sinceMs: number | null = null;
@@ -52,6 +60,7 @@ export class EmbeddedBackend implements Backend, EmbeddedModels {
     this.url = options.url;
     this.#engine = options.engine;
     this.#clock = options.clock;
+    this.#all = options.all ?? (() => [this]);
     const nowMs = options.clock.monotonicMs();
     this.#slots = new Map(
       Object.entries(options.models).map(([name, path]) => [
@@ -77,7 +86,7 @@ export class EmbeddedBackend implements Backend, EmbeddedModels {
     this.#undo = [];
     // A backend of the same name under other settings may come right now, and take what it names.
     await new Promise((resolve) => setImmediate(resolve));
-    await Promise.all([...this.#slots.values()].map((slot) => this.#leave(slot)));
+    await Promise.all([...this.#slots.values()].map((slot) => this.#leaveAlone(slot)));
   }
 
   snapshot(): BackendSnapshot {
@@ -98,7 +107,7 @@ export class EmbeddedBackend implements Backend, EmbeddedModels {
 
   /** Whether this very file is loaded as one of its models. */
   holds(path: string): boolean {
-    return [...this.#slots.values()].some((slot) => slot.loaded !== null && slot.path === path);
+    return [...this.#slots.values()].some((slot) => slot.loaded?.model.path === path);
   }
 
   names(): readonly string[] {
@@ -133,6 +142,7 @@ export class EmbeddedBackend implements Backend, EmbeddedModels {
   /** Loads what is not there; who asks is the gateway, which has booked it. */
   async ready(
     model: string,
+    purpose: 'text' | 'embeddings',
     signal: AbortSignal,
   ): Promise<Result<{ readonly modelId: string; readonly contextId: string | null }>> {
     const slot = this.#slots.get(model);
@@ -146,6 +156,11 @@ export class EmbeddedBackend implements Backend, EmbeddedModels {
     if (signal.aborted) return fail('cancelled', 'The client left.');
     const { loaded } = slot;
     if (loaded === null) return fail('engine_ended', `${model} was unloaded meanwhile; ask again.`);
+    if (purpose === 'embeddings' && loaded.embedding === null) {
+      const opened = await this.#engine.openEmbeddings(loaded.model.modelId);
+      if (!opened.ok) return opened;
+      for (const one of this.#sharing(slot)) if (one.loaded !== null) one.loaded.embedding = opened.value;
+    }
     return ok({ modelId: loaded.model.modelId, contextId: loaded.context?.contextId ?? null });
   }
 
@@ -196,6 +211,7 @@ export class EmbeddedBackend implements Backend, EmbeddedModels {
     if (!model.ok) return model;
     const { modelId, generates, trainedContextTokens } = model.value;
     let context: LiveContext | null = null;
+    let embedding: MemoryUse | null = null;
     if (generates) {
       const contextTokens = Math.min(CHAT_TOKENS, trainedContextTokens ?? CHAT_TOKENS);
       const made = await this.#engine.createContext({ modelId, contextTokens });
@@ -204,17 +220,27 @@ export class EmbeddedBackend implements Backend, EmbeddedModels {
         return made;
       }
       context = made.value;
+    } else {
+      const opened = await this.#engine.openEmbeddings(modelId);
+      if (!opened.ok) {
+        await this.#engine.releaseModel(modelId);
+        return opened;
+      }
+      embedding = opened.value;
     }
     if (signal.aborted) {
       if (context !== null) await this.#engine.disposeContext(context.contextId);
       await this.#engine.releaseModel(modelId);
       return fail('cancelled', 'The load was cancelled.');
     }
-    slot.loaded = { model: model.value, context };
+    slot.loaded = { model: model.value, context, embedding };
     return ok(undefined);
   }
 
-  /** Whatever it does: a request in it ends within a token, agents of the same model are put away first. */
+  /**
+   * Whatever it does: a request in it ends within a token, agents of the same model are put away first. What
+   * has the same file under another name leaves with it: memory is only back when the weights are.
+   */
   async #leave(slot: Slot): Promise<void> {
     if (slot.load !== null) {
       slot.load.abort.abort();
@@ -222,10 +248,46 @@ export class EmbeddedBackend implements Backend, EmbeddedModels {
     }
     const { loaded } = slot;
     if (loaded === null || slot.status === 'stopping') return;
-    this.#set(slot, 'stopping', 'busy');
-    await this.#engine.unloadModel(loaded.model.modelId);
+    const { modelId } = loaded.model;
+    const backends = this.#everyone();
+    for (const backend of backends) backend.#markAll(modelId, 'stopping');
+    await this.#engine.unloadModel(modelId);
+    for (const backend of backends) backend.#markAll(modelId, 'unloaded');
+  }
+
+  /** As `#leave`, but what other names have of the same file stays. */
+  async #leaveAlone(slot: Slot): Promise<void> {
+    const { loaded } = slot;
+    if (loaded === null || this.#sharing(slot).length === 1) return await this.#leave(slot);
     slot.loaded = null;
-    this.#set(slot, 'unloaded', 'unloaded');
+    if (loaded.context !== null) await this.#engine.disposeContext(loaded.context.contextId);
+    await this.#engine.releaseModel(loaded.model.modelId);
+  }
+
+  #markAll(modelId: string, status: 'stopping' | 'unloaded'): void {
+    for (const slot of this.#slots.values()) {
+      if (slot.loaded?.model.modelId !== modelId) continue;
+      if (status === 'unloaded') slot.loaded = null;
+      this.#set(slot, status, status === 'stopping' ? 'busy' : 'unloaded');
+    }
+  }
+
+  /** Slots whose model is this one's, itself among them. */
+  #sharing(slot: Slot): readonly Slot[] {
+    const modelId = slot.loaded?.model.modelId;
+    return [...this.#everyone()]
+      .flatMap((backend) => [...backend.#slots.values()])
+      .filter((one) => one.loaded?.model.modelId === modelId);
+  }
+
+  /** One that the settings no longer have is not among the others. */
+  #everyone(): ReadonlySet<EmbeddedBackend> {
+    return new Set([...this.#all(), this]);
+  }
+
+  /** Weights count with the first of those that share them. */
+  #countsWeights(slot: Slot): boolean {
+    return this.#sharing(slot)[0] === slot;
   }
 
   #ended(why: string): void {
@@ -264,7 +326,7 @@ export class EmbeddedBackend implements Backend, EmbeddedModels {
   #observed(slot: Slot): ObservedModel {
     const busy = this.#isBusy(slot);
     if (busy) slot.lastBusyAtMs = this.#clock.monotonicMs();
-    const bytes = countedBytes(slot, this.#engine.facts()?.gpu ?? null);
+    const bytes = countedBytes(slot, this.#countsWeights(slot), this.#engine.facts()?.gpu ?? null);
     return {
       name: slot.name,
       aliases: [],
@@ -323,10 +385,10 @@ function emptySlot(name: string, path: string, sinceMs: number): Slot {
 }
 
 /** By llama.cpp's own account: on the device where there is one, else in main memory. */
-function countedBytes(slot: Slot, gpu: string | null): number | null {
+function countedBytes(slot: Slot, withWeights: boolean, gpu: string | null): number | null {
   if (slot.loaded === null) return null;
-  const { model, context } = slot.loaded;
-  const of = (use: LoadedModel | LiveContext | null): number =>
+  const { model, context, embedding } = slot.loaded;
+  const of = (use: MemoryUse | null): number =>
     use === null ? 0 : ((gpu === 'cpu' ? use.hostBytes : use.deviceBytes) ?? 0);
-  return of(model) + of(context);
+  return (withWeights ? of(model) + of(embedding) : 0) + of(context);
 }

@@ -171,6 +171,10 @@ export class ChildEngineHost implements EngineHost, ChatEngine {
       this.#callOn(request.contextId, 'complete', request, signal, onDelta),
     );
 
+  openEmbeddings(modelId: string): Promise<Result<MemoryUse>> {
+    return this.#callOn(modelId, 'openEmbeddings', modelId);
+  }
+
   embed(request: EmbedRequest, signal: AbortSignal): Promise<Result<Embedded>> {
     return this.#use.during(request.modelId, () => this.#callOn(request.modelId, 'embed', request, signal));
   }

@@ -47,7 +47,15 @@ export class EmbeddedEngine {
     if (setting.kind !== 'embedded' || setting.url === null) return null;
     const { name, url, models } = setting;
     const before = this.#backends.get(name) ?? null;
-    const made = new EmbeddedBackend({ name, url, models, engine: this.host, clock: this.#clock, before });
+    const made = new EmbeddedBackend({
+      name,
+      url,
+      models,
+      engine: this.host,
+      clock: this.#clock,
+      before,
+      all: () => this.#backends.values(),
+    });
     this.#backends.set(name, made);
     return made;
   }

@@ -1,4 +1,5 @@
 import type { Result } from '../../../shared/errors.ts';
+import type { MemoryUse } from './engine-host.ts';
 
 /** What the engine offers beside agents' conversations: one-off chats and embeddings, as an inference server does. */
 export interface ChatEngine {
@@ -18,7 +19,9 @@ export interface ChatEngine {
     onDelta: (delta: ChatDelta) => void,
     signal: AbortSignal,
   ): Promise<Result<ChatAnswer>>;
-  /** Errors: `context_full`, `not_supported`, `unknown_model`, `engine_out_of_memory`, `engine_ended`, `cancelled`. */
+  /** Makes the model's context for embeddings, where it is not there yet; answers with what it takes. Errors: `engine_out_of_memory`, `unknown_model`, `engine_ended`. */
+  openEmbeddings(modelId: string): Promise<Result<MemoryUse>>;
+  /** Errors: `bad_input`, `context_full`, `not_supported`, `unknown_model`, `engine_out_of_memory`, `engine_ended`, `cancelled`. */
   embed(request: EmbedRequest, signal: AbortSignal): Promise<Result<Embedded>>;
   /** Whether anything is asked of the model or its contexts now, by whomever. */
   isBusy(modelId: string): boolean;

@@ -106,6 +106,7 @@ export interface LoadRequest {
 
 export interface LoadedModel extends MemoryUse {
   readonly modelId: string;
+  /** Links followed. */
   readonly path: string;
   readonly layers: number;
   readonly gpuLayers: number;
@@ -113,9 +114,11 @@ export interface LoadedModel extends MemoryUse {
   readonly fileBytes: number;
   /** Of the file's header and size, so that a state of another model is never loaded into it. */
   readonly fingerprint: string;
+  /** Of its words alone: two models with the same one read each other's tokens. */
+  readonly vocabulary: string;
   /** Put before a conversation's first token; null: the model wants none. */
   readonly beginToken: number | null;
-  /** False: it makes embeddings only. */
+  /** False: it makes embeddings only, and has no chats, texts or agents. */
   readonly generates: boolean;
 }
 

@@ -88,6 +88,7 @@ export interface EngineCalls {
     readonly tell: ChatDelta;
     readonly answer: ChatAnswer;
   };
+  readonly openEmbeddings: { readonly ask: string; readonly tell: never; readonly answer: MemoryUse };
   readonly embed: { readonly ask: EmbedRequest; readonly tell: never; readonly answer: Embedded };
   readonly readAhead: { readonly ask: string; readonly tell: never; readonly answer: number };
   readonly memory: { readonly ask: null; readonly tell: never; readonly answer: EngineMemory };

@@ -78,7 +78,7 @@ export async function openEngine(options: EngineOptions): Promise<Result<Engine>
   const models = new ModelStore(library, llama, log, facts, options.generation);
   const contexts = new ContextStore(library, llama, log, models, facts, options.generation);
   const steps = new Steps();
-  const embeddings = new EmbeddingContexts(threads);
+  const embeddings = new EmbeddingContexts(threads, steps);
   const handlers: EngineHandlers = {
     loadModel: ({ path, gpuLayers }, call) =>
       steps.during((step) =>
@@ -131,6 +131,10 @@ export async function openEngine(options: EngineOptions): Promise<Result<Engine>
           AbortSignal.any([call.signal, held.leaving.signal]),
         ),
       ),
+    async openEmbeddings(modelId) {
+      const model = models.get(modelId);
+      return model.ok ? await embeddings.open(model.value) : model;
+    },
     async embed(request, call) {
       const model = models.get(request.modelId);
       return model.ok ? await embeddings.embed(model.value, request, call.signal) : model;

@@ -1,9 +1,10 @@
-import { stat } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
 import type { Llama, LlamaModel } from 'node-llama-cpp';
 import { fail, messageOf, ok, type Result } from '../../../../shared/errors.ts';
 import type { EngineFacts, LoadedModel } from '../engine-host.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import type { LlamaLog } from './llama-log.ts';
+import { generates, vocabularyOf } from './model-facts.ts';
 
 type Library = typeof import('node-llama-cpp');
 
@@ -49,7 +50,9 @@ export class ModelStore {
     signal: AbortSignal,
     tell: (share: number) => void,
   ): Promise<Result<LoadedModel>> {
-    const entry = this.#entry(path, gpuLayers);
+    // By whatever link it is named, it is loaded once.
+    const real = await realpath(path).catch(() => path);
+    const entry = this.#entry(real, gpuLayers);
     entry.users += 1;
     entry.tellers.add(tell);
     const cancelled = Promise.withResolvers<null>();
@@ -152,7 +155,8 @@ export class ModelStore {
         deviceBytes: this.#facts.gpu === 'cpu' ? null : vram,
         hostBytes: ram,
         fingerprint,
-        generates: model.fileInsights.hasDecoder,
+        generates: generates(model),
+        vocabulary: vocabularyOf(model),
         beginToken: model.tokens.shouldPrependBosToken ? model.tokens.bos : null,
       };
       return ok({ facts, model });

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { fail, ok, type Result } from '../../../../shared/errors.ts';
 import { formatBytes } from '../../../../shared/format.ts';
-import type { MemoryUse } from '../engine-host.ts';
+import type { LoadedModel, MemoryUse } from '../engine-host.ts';
 import { type DeskModel, engineLineId, weightsLineId } from './agent.ts';
 import { bookLines, refusal, refused, type WantedLine, type Yielding } from './booking.ts';
 import type { DeskResult } from './desk-api.ts';
@@ -74,7 +74,7 @@ export class Shelf {
   ): Promise<DeskResult<void>> {
     await this.#ending;
     return await this.#lock(model).run(async () => {
-      const { ledger, host } = this.#world;
+      const { ledger } = this.#world;
       if (model.loaded !== null) return { ok: true, value: undefined };
       const { asleep, draining, isBig } = this.#world.policy();
       if (draining)
@@ -109,7 +109,7 @@ export class Shelf {
         asked,
       );
       if (!booked.ok) return booked;
-      const loaded = await host.loadModel({ path: model.path, gpuLayers: model.gpuLayers }, NEVER);
+      const loaded = await this.#talker(model);
       if (!loaded.ok) {
         ledger.release(weightsLineId(model));
         this.#settleEngine(model.deviceId);
@@ -139,6 +139,18 @@ export class Shelf {
       this.#world.changed();
       return { ok: true, value: undefined };
     });
+  }
+
+  /** Loaded, and one that can be talked with. */
+  async #talker({ path, gpuLayers }: DeskModel): Promise<Result<LoadedModel>> {
+    const { host } = this.#world;
+    const loaded = await host.loadModel({ path, gpuLayers }, NEVER);
+    if (!loaded.ok || loaded.value.generates) return loaded;
+    await host.releaseModel(loaded.value.modelId);
+    return fail(
+      'not_supported',
+      `${basename(path)} makes embeddings only, so no agent can talk with it. \`landlord engine add\` gives it a name for /v1/embeddings.`,
+    );
   }
 
   /** Given back when this resolves. Its contexts have left before. */

@@ -13,9 +13,10 @@ import { parseChat } from './parse-chat.ts';
 
 /** Where the models of an embedded backend are. */
 export interface EmbeddedModels {
-  /** Loads it where it is not. `contextId` null: it makes embeddings only. */
+  /** Loads it where it is not, and what it needs for its purpose. `contextId` null: it makes embeddings only. */
   ready(
     model: string,
+    purpose: 'text' | 'embeddings',
     signal: AbortSignal,
   ): Promise<Result<{ readonly modelId: string; readonly contextId: string | null }>>;
   names(): readonly string[];
@@ -222,7 +223,7 @@ export class EngineServer {
 
   /** Of the model, which is loaded where it is not. Errors: `not_supported` where it makes embeddings only. */
   async #contextOf(models: EmbeddedModels, model: string, signal: AbortSignal): Promise<Result<string>> {
-    const ready = await models.ready(model, signal);
+    const ready = await models.ready(model, 'text', signal);
     if (!ready.ok) return ready;
     const { contextId } = ready.value;
     if (contextId !== null) return ok(contextId);
@@ -237,7 +238,7 @@ export class EngineServer {
   ): Promise<Result<null>> {
     const call = parseEmbeddings(body);
     if (!call.ok) return call;
-    const ready = await models.ready(call.value.model, signal);
+    const ready = await models.ready(call.value.model, 'embeddings', signal);
     if (!ready.ok) return ready;
     const made = await this.#options.engine.embed(
       { modelId: ready.value.modelId, inputs: call.value.inputs },

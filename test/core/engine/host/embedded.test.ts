@@ -15,10 +15,21 @@ describe('the embedded backend', () => {
   let backend: EmbeddedBackend;
   let changes: string[];
   const clock = { monotonicMs: () => 1000, epochMs: () => 1000 };
+  /** What the settings have now. */
+  let current: readonly EmbeddedBackend[] = [];
   const make = (models: Record<string, string>, before: EmbeddedBackend | null = null): EmbeddedBackend =>
-    new EmbeddedBackend({ name: 'embedded', url: 'http://x', models, engine: host, clock, before });
+    new EmbeddedBackend({
+      name: 'embedded',
+      url: 'http://x',
+      models,
+      engine: host,
+      clock,
+      before,
+      all: () => current,
+    });
   beforeEach(() => {
     processes = fakeProcesses();
+    current = [];
     host = new ChildEngineHost({ startProcess: processes.start, clock });
     backend = make({ smol: '/smol.gguf', vectors: '/vectors.gguf' });
     changes = [];
@@ -60,7 +71,12 @@ describe('the embedded backend', () => {
         'createContext',
         ok({ contextId: '1.c1', contextTokens: 512, hostBytes: 20, deviceBytes: null }),
       );
+    else await answer('openEmbeddings', ok({ hostBytes: 7, deviceBytes: null }));
   };
+  const calls = (op: CallMessage['op']): number =>
+    child()
+      .calls()
+      .filter((call) => call.op === op).length;
 
   it('starts no engine to be looked at', async () => {
     await turn();
@@ -93,12 +109,68 @@ describe('the embedded backend', () => {
 
   it('makes no chat context for a model of embeddings', async () => {
     await loadUp('vectors', false);
-    expect(status('vectors')).toMatchObject({ status: 'loaded', countedBytes: 100 });
-    expect(
-      child()
-        .calls()
-        .some((call) => call.op === 'createContext'),
-    ).toBe(false);
+    expect(status('vectors')).toMatchObject({ status: 'loaded', countedBytes: 107 });
+    expect(calls('createContext')).toBe(0);
+  });
+
+  it('counts the context for embeddings of a model that talks, from when it is first asked for them', async () => {
+    await loadUp('smol');
+    await backend.ready('smol', 'text', NEVER);
+    expect(calls('openEmbeddings')).toBe(0);
+    const ready = backend.ready('smol', 'embeddings', NEVER);
+    await answer('openEmbeddings', ok({ hostBytes: 7, deviceBytes: null }));
+    expect((await ready).ok).toBe(true);
+    expect(status('smol')?.countedBytes).toBe(127);
+    await backend.ready('smol', 'embeddings', NEVER);
+    expect(calls('openEmbeddings')).toBe(1);
+  });
+
+  describe('with two names for one file', () => {
+    const both = { one: '/smol.gguf', two: '/smol.gguf' };
+    const other = (loaded: EmbeddedBackend, name: string) => status(name, loaded);
+    /** Both loaded, by the engine as one model. */
+    const loadBoth = async (): Promise<EmbeddedBackend> => {
+      const made = make(both);
+      backend = made;
+      await loadUp('one');
+      await loadUp('two');
+      return made;
+    };
+
+    it('counts their weights once', async () => {
+      const made = await loadBoth();
+      expect(other(made, 'one')?.countedBytes).toBe(120);
+      expect(other(made, 'two')?.countedBytes).toBe(20);
+    });
+
+    it('unloads both with one, since memory is only back when the weights are', async () => {
+      const made = await loadBoth();
+      await made.unload('two', NEVER);
+      expect([other(made, 'one')?.status, other(made, 'two')?.status]).toEqual(['stopping', 'stopping']);
+      await answer('unloadModel', ok(true));
+      expect([other(made, 'one')?.status, other(made, 'two')?.status]).toEqual(['unloaded', 'unloaded']);
+      expect(calls('unloadModel')).toBe(1);
+      // Not as if it were still there: the next request loads it.
+      const ready = made.ready('one', 'text', NEVER);
+      await turn();
+      expect(other(made, 'one')?.status).toBe('loading');
+      host.stop().catch(() => undefined);
+      child().end();
+      await ready;
+    });
+
+    it('leaves one loaded where the settings drop the other', async () => {
+      const made = await loadBoth();
+      const stopped = made.stop();
+      const next = make({ one: '/smol.gguf' }, made);
+      current = [next];
+      await turn();
+      await answer('disposeContext', ok(null));
+      const call = await answer('unloadModel', ok(false));
+      await stopped;
+      expect(call.ask).toMatchObject({ force: false });
+      expect(other(next, 'one')?.status).toBe('loaded');
+    });
   });
 
   it('says why a load failed, and gives back what it had', async () => {
