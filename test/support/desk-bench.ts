@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemClock } from '../../electron/core/clock.ts';
+import { type Clock, systemClock } from '../../electron/core/clock.ts';
 import { EngineDesk } from '../../electron/core/engine/desk/desk.ts';
-import type { DecodeAnswer, DeskResult } from '../../electron/core/engine/desk/desk-api.ts';
+import type { DecodeAnswer, DeskResult, RegisterRequest } from '../../electron/core/engine/desk/desk-api.ts';
 import type { DeskPolicy, DeskWorld } from '../../electron/core/engine/desk/desk-world.ts';
 import { StateFiles } from '../../electron/core/engine/desk/state-files.ts';
 import type { TurnLimits } from '../../electron/core/engine/desk/turns.ts';
@@ -48,6 +48,7 @@ export interface DeskBenchOptions {
   /** In place of the stand-in. */
   readonly host?: EngineHost;
   readonly estimate?: DeskWorld['estimate'];
+  readonly clock?: Clock;
 }
 
 const NEVER = new AbortController().signal;
@@ -80,7 +81,7 @@ export async function deskBench(options: DeskBenchOptions): Promise<DeskBench> {
   const world: DeskWorld = {
     host: options.host ?? engine,
     ledger,
-    clock: systemClock,
+    clock: options.clock ?? systemClock,
     estimate:
       options.estimate ??
       (async ({ gpuLayers, contextTokens }) => {
@@ -174,9 +175,10 @@ export async function register(
   desk: EngineDesk,
   agent: string,
   path = `/models/${agent}.gguf`,
+  more: Partial<RegisterRequest> = {},
 ): Promise<string> {
   const done = await desk.register(
-    { agent, path, holder: null, fit: false, class: null, contextTokens: null },
+    { agent, path, holder: null, fit: false, class: null, contextTokens: null, ...more },
     NEVER,
   );
   return done.ok ? 'ok' : (done.error.denial?.code ?? done.error.error.code);

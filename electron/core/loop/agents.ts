@@ -46,6 +46,9 @@ export interface AgentParts {
 
 /** A card has room to compute for several; the CPU's threads are all one decode's. */
 const TURNS_ON_GPU = 4;
+/** Of a prompt in one turn: seconds of work for either. Multiples of their batch sizes. */
+const GPU_PROMPT_TOKENS = 4_096;
+const CPU_PROMPT_TOKENS = 1_024;
 const READING_LIMIT_MS = 3_000;
 /** Contexts move out a little before models have to: they are back in milliseconds. */
 const BEFORE_MODELS_MS = 1_000;
@@ -79,7 +82,12 @@ export async function agentDesk(parts: AgentParts): Promise<EngineDesk> {
     store: parts.store,
     limits: () => {
       const { parallel, turnTokens } = engineOf(parts);
-      return { atOnce: parallel ?? (gpu() ? TURNS_ON_GPU : 1), tokens: turnTokens };
+      const onGpu = gpu();
+      return {
+        atOnce: parallel ?? (onGpu ? TURNS_ON_GPU : 1),
+        tokens: turnTokens,
+        promptTokens: onGpu ? GPU_PROMPT_TOKENS : CPU_PROMPT_TOKENS,
+      };
     },
   });
   await desk.open();

@@ -13,6 +13,7 @@ export interface RememberedAgent {
   readonly contextTokens: number;
   readonly contextBytes: number;
   readonly tokens: readonly number[];
+  readonly vocabulary: string | null;
   readonly saved: SavedState | null;
 }
 
@@ -42,7 +43,7 @@ export class AgentMemory {
 
   keep(agent: Agent): Promise<unknown> {
     if (!agent.permanent) return Promise.resolve();
-    const { name, model, contextTokens, contextBytes, tokens, saved } = agent;
+    const { name, model, contextTokens, contextBytes, tokens, vocabulary, saved } = agent;
     const remembered: RememberedAgent = {
       name,
       class: agent.class,
@@ -54,6 +55,7 @@ export class AgentMemory {
       contextTokens,
       contextBytes,
       tokens,
+      vocabulary,
       saved,
     };
     return this.#store.set(`${PREFIX}${name}`, remembered);
@@ -84,6 +86,7 @@ export function parseRemembered(fact: unknown): RememberedAgent | null {
     contextTokens,
     contextBytes,
     tokens: fact.tokens,
+    vocabulary: typeof fact.vocabulary === 'string' ? fact.vocabulary : null,
     saved: parseSaved(fact.saved),
   };
 }

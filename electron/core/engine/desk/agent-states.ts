@@ -1,7 +1,28 @@
 import type { AgentState } from '../../../../shared/state.ts';
 import type { ToIso } from '../../loop/state.ts';
 import type { Agent } from './agent.ts';
+import type { DeviceLine } from './desk-api.ts';
+import type { DeskWorld } from './desk-world.ts';
 import { modelName } from './shelf.ts';
+
+/** A device with what agents have of it, for STATUS. */
+export function deviceLine(
+  { ledger, clock }: Pick<DeskWorld, 'ledger' | 'clock'>,
+  agents: readonly Agent[],
+  deviceId: string,
+): DeviceLine {
+  const book = ledger.book(deviceId, clock.monotonicMs());
+  const here = agents.filter((agent) => agent.model.deviceId === deviceId);
+  return {
+    deviceId,
+    maxBytes: book?.capBytes ?? null,
+    allocatedBytes: book?.bookedBytes ?? 0,
+    freeBytes: book?.freeBytes ?? null,
+    floorBytes: book?.floorBytes ?? null,
+    agents: here.length,
+    liveContexts: here.filter((agent) => agent.live !== null).length,
+  };
+}
 
 /** An agent of the engine as others see it. */
 export function agentState(

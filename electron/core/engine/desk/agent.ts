@@ -33,7 +33,7 @@ export interface SavedState {
  */
 export interface Agent {
   readonly name: string;
-  readonly class: 'interactive' | 'batch';
+  class: 'interactive' | 'batch';
   readonly contextTokens: number;
   /** Keys, values and buffers of its context, predicted. */
   readonly contextBytes: number;
@@ -48,6 +48,8 @@ export interface Agent {
   /** Last tokens whose text is not told yet, being part of a character. */
   untold: readonly number[];
   live: LiveContext | null;
+  /** Of the model that `tokens` are of (see `LoadedModel`); null: not known, or nothing is said yet. */
+  vocabulary: string | null;
   /** How many of `tokens` are in the live context, a pending last one among them. */
   heldTokens: number;
   /** Of a beginning of `tokens`; kept while it is live too, where there is room. */
@@ -80,6 +82,7 @@ export function newAgent(
     sinceMs: nowMs,
     tokens: [],
     untold: [],
+    vocabulary: null,
     live: null,
     heldTokens: 0,
     saved: null,

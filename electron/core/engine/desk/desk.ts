@@ -2,7 +2,7 @@ import type { AgentState } from '../../../../shared/state.ts';
 import type { ToIso } from '../../loop/state.ts';
 import { type Agent, contextLineId, type DeskModel, newAgent, weightsLineId } from './agent.ts';
 import { AgentMemory, type FactStore } from './agent-memory.ts';
-import { agentState } from './agent-states.ts';
+import { agentState, deviceLine } from './agent-states.ts';
 import { checkLater, refusal, refused } from './booking.ts';
 import type {
   AgentDesk,
@@ -91,6 +91,7 @@ export class EngineDesk implements AgentDesk {
       const agent = this.#newAgent(one.name, one.class, this.#model(one.path, one.deviceId, one), one);
       agent.permanent = true;
       agent.tokens = [...one.tokens];
+      agent.vocabulary = one.vocabulary;
       agent.saved = one.saved !== null && this.#files.has(one.saved) ? one.saved : null;
       agent.model.agents.add(agent);
       this.#agents.set(agent.name, agent);
@@ -98,26 +99,24 @@ export class EngineDesk implements AgentDesk {
   }
 
   register(request: RegisterRequest, signal: AbortSignal): Promise<DeskResult<AgentLine>> {
-    const lock = this.#names.get(request.agent) ?? new Lock();
-    this.#names.set(request.agent, lock);
-    return lock
-      .run(() => this.#register(request, signal))
-      .finally(() => {
-        if (lock.isFree) this.#names.delete(request.agent);
-      });
+    return this.#named(request.agent, () => this.#register(request, signal));
   }
 
-  async unregister(name: string): Promise<DeskResult<{ readonly releasedBytes: number }>> {
-    const agent = this.#agents.get(name);
-    if (agent === undefined)
-      return refused('bad_input', `No agent ${name} is registered: LIST shows those that are.`);
-    return { ok: true, value: { releasedBytes: await this.#remove(agent) } };
+  unregister(name: string): Promise<DeskResult<{ readonly releasedBytes: number }>> {
+    return this.#named(name, async () => {
+      const agent = this.#agents.get(name);
+      if (agent === undefined)
+        return refused('bad_input', `No agent ${name} is registered: LIST shows those that are.`);
+      return { ok: true, value: { releasedBytes: await this.#remove(agent) } };
+    });
   }
 
   async released(holder: object): Promise<void> {
     for (const agent of [...this.#agents.values()]) {
-      if (!agent.holders.delete(holder) || agent.holders.size > 0 || agent.permanent) continue;
-      await this.#remove(agent);
+      if (!agent.holders.delete(holder)) continue;
+      await this.#named(agent.name, async () => {
+        if (agent.holders.size === 0 && !agent.permanent) await this.#remove(agent);
+      });
     }
   }
 
@@ -159,20 +158,8 @@ export class EngineDesk implements AgentDesk {
   }
 
   status(): readonly DeviceLine[] {
-    const { ledger, clock } = this.#world;
-    return this.#world.devices().map((deviceId) => {
-      const book = ledger.book(deviceId, clock.monotonicMs());
-      const here = [...this.#agents.values()].filter((agent) => agent.model.deviceId === deviceId);
-      return {
-        deviceId,
-        maxBytes: book?.capBytes ?? null,
-        allocatedBytes: book?.bookedBytes ?? 0,
-        freeBytes: book?.freeBytes ?? null,
-        floorBytes: book?.floorBytes ?? null,
-        agents: here.length,
-        liveContexts: here.filter((agent) => agent.live !== null).length,
-      };
-    });
+    const agents = [...this.#agents.values()];
+    return this.#world.devices().map((deviceId) => deviceLine(this.#world, agents, deviceId));
   }
 
   /** Models that agents hold memory with, by what they are called elsewhere, with who is at work. */
@@ -211,6 +198,15 @@ export class EngineDesk implements AgentDesk {
     await this.#files.close();
   }
 
+  /** Who comes and goes under one name does so one after the other. */
+  #named<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const lock = this.#names.get(name) ?? new Lock();
+    this.#names.set(name, lock);
+    return lock.run(work).finally(() => {
+      if (lock.isFree) this.#names.delete(name);
+    });
+  }
+
   async #register(request: RegisterRequest, signal: AbortSignal): Promise<DeskResult<AgentLine>> {
     const { agent: name } = request;
     if (this.#stopping) return refused('cancelled', 'VRAM Landlord is being stopped.');
@@ -235,10 +231,16 @@ export class EngineDesk implements AgentDesk {
         'bad_input',
         `${agent.name} is registered with ${agent.model.path} already: UNREGISTER it first, or take another name.`,
       );
-    if (request.holder === null) {
-      agent.permanent = true;
-      void this.#memory.keep(agent);
-    } else if (!signal.aborted) agent.holders.add(request.holder);
+    const { contextTokens } = request;
+    if (contextTokens !== null && contextTokens !== agent.contextTokens)
+      return refused(
+        'bad_input',
+        `${agent.name} is registered with a context of ${agent.contextTokens} tokens already: UNREGISTER it first, or leave context= out.`,
+      );
+    agent.class = request.class ?? agent.class;
+    if (request.holder === null) agent.permanent = true;
+    else if (!signal.aborted) agent.holders.add(request.holder);
+    void this.#memory.keep(agent);
     return { ok: true, value: this.#line(agent) };
   }
 
@@ -275,25 +277,28 @@ export class EngineDesk implements AgentDesk {
   /** Its weights are loaded, and its context would fit beside them. */
   async #loadWithSeat(agent: Agent): Promise<DeskResult<void>> {
     const { model, name, contextBytes } = agent;
-    if (model.loaded !== null) {
-      const lines = [{ id: contextLineId(`${name}?`), name, bytes: 0 }];
-      return checkLater(this.#world, this.#seats, {
-        name,
-        deviceId: model.deviceId,
-        lines,
-        laterBytes: contextBytes,
-      });
+    // Whoever loads them asks for its context too; who finds them there, or waits beside, asks after it.
+    const isFirst = model.loaded === null && model.agents.size === 1;
+    if (model.loaded === null) {
+      const loaded = await this.#shelf.load(model, name, contextBytes);
+      if (!loaded.ok || isFirst) return loaded;
     }
-    return await this.#shelf.load(model, name, contextBytes);
+    return checkLater(this.#world, this.#seats, {
+      name,
+      deviceId: model.deviceId,
+      lines: [{ id: contextLineId(`${name}?`), name, bytes: 0 }],
+      laterBytes: contextBytes,
+    });
   }
 
   async #remove(agent: Agent): Promise<number> {
     if (this.#agents.get(agent.name) !== agent) return 0;
-    const releasedBytes = this.#line(agent).bookedBytes;
-    await this.#turns.cancel(agent);
-    // Whoever registered the name anew meanwhile has another agent.
-    if (this.#agents.get(agent.name) !== agent) return 0;
+    // Weights that others use stay.
+    const weights = agent.model.agents.size > 1 ? 0 : this.#shelf.bookedBytes(agent.model);
+    const releasedBytes = this.#seats.bookedBytes(agent) + weights;
+    // From here on nobody asks anything of it: a request that came while the last one ends would bring it back.
     this.#agents.delete(agent.name);
+    await this.#turns.cancel(agent);
     await this.#seats.forget(agent);
     await this.#memory.forget(agent);
     await this.#putBack(agent);

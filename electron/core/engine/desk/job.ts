@@ -14,6 +14,8 @@ export interface Job extends WaitingTurn {
   readonly over: PromiseWithResolvers<void>;
   lastTurnAtMs: number | null;
   running: boolean;
+  /** Of the turn under way: aborted where a more urgent one is to have it. null: none, or it gives way to nobody. */
+  yielding: AbortController | null;
   /** Until another turn ends, which holds the memory it needs. */
   blocked: boolean;
   /** Its text in tokens; null: not read yet. */
@@ -52,6 +54,7 @@ export function newJob(
     over: Promise.withResolvers<void>(),
     lastTurnAtMs: null,
     running: false,
+    yielding: null,
     blocked: false,
     prompt: null,
     fed: 0,
@@ -92,16 +95,16 @@ export interface Portion {
 }
 
 /**
- * Cuts a long prompt where others wait. With a pending token before it, as many are read as there are
+ * Cuts a long prompt, since others may come while it is read. With a pending token before it, as many are read as there are
  * in the cut; without one the cut's last becomes pending, so one more makes it even. Cut at multiples of
  * the batch size, the result is the same to the bit as read in one piece.
  */
-export function portionOf(job: Job, mostTokens: number | null): Portion {
+export function portionOf(job: Job, mostTokens: number): Portion {
   const { tokens, heldTokens } = job.who;
   const lacking = tokens.slice(heldTokens);
   const all = [...lacking, ...(job.prompt ?? []).slice(job.fed)];
-  const most = mostTokens === null ? null : mostTokens + (heldTokens === 0 ? 1 : 0);
-  if (most === null || all.length <= most) return { tokens: all, missing: lacking.length, isLast: true };
+  const most = mostTokens + (heldTokens === 0 ? 1 : 0);
+  if (all.length <= most) return { tokens: all, missing: lacking.length, isLast: true };
   return { tokens: all.slice(0, most), missing: Math.min(lacking.length, most), isLast: false };
 }
 

@@ -103,6 +103,14 @@ export class Seats implements Yielding {
     });
   }
 
+  /** What its context holds is no longer what was said: it goes unsaved, and is read anew. */
+  drop(agent: Agent): Promise<void> {
+    return this.#moves.run(async () => {
+      await this.#dispose(agent);
+      this.#world.changed();
+    });
+  }
+
   /** The engine that held it has ended. */
   lose(agent: Agent): void {
     if (agent.live === null) return;

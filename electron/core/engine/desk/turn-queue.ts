@@ -11,16 +11,24 @@ export interface WaitingTurn {
 /** A batch turn that has waited for so long goes as an interactive one: it is served late, but served. */
 const AGEING_MS = 10_000;
 
+/** Monotonic ms since it waits: it came then, or last had its turn. */
+function waitsSince(turn: WaitingTurn): number {
+  return turn.lastTurnAtMs ?? turn.arrivedAtMs;
+}
+
+/** Whether it goes as an interactive one, by its class or because it has waited for long. Pure. */
+export function isUrgent(turn: WaitingTurn, nowMs: number): boolean {
+  return turn.class === 'interactive' || nowMs - waitsSince(turn) >= AGEING_MS;
+}
+
 /**
  * Whose turn it is: interactive before batch, an aged batch turn counting as interactive; within a class
  * whoever has waited longest since it came or last had its turn. Pure.
  */
 export function inOrder<T extends WaitingTurn>(waiting: readonly T[], nowMs: number): readonly T[] {
-  const since = (turn: T): number => turn.lastTurnAtMs ?? turn.arrivedAtMs;
-  const rank = (turn: T): number =>
-    turn.class === 'interactive' || nowMs - since(turn) >= AGEING_MS ? 0 : 1;
+  const rank = (turn: T): number => (isUrgent(turn, nowMs) ? 0 : 1);
   return [...waiting].sort(
     (one, other) =>
-      rank(one) - rank(other) || since(one) - since(other) || one.arrivedAtMs - other.arrivedAtMs,
+      rank(one) - rank(other) || waitsSince(one) - waitsSince(other) || one.arrivedAtMs - other.arrivedAtMs,
   );
 }

@@ -1,4 +1,4 @@
-import { fail, messageOf } from '../../../../shared/errors.ts';
+import { type ErrorCode, fail, messageOf } from '../../../../shared/errors.ts';
 import type { Agent } from './agent.ts';
 import { type refusal, refused } from './booking.ts';
 import type { DecodeAnswer, DeskRefusal, DeskResult } from './desk-api.ts';
@@ -6,12 +6,12 @@ import type { DeskWorld } from './desk-world.ts';
 import { answerOf, type Job, newJob, portionOf, takeIn } from './job.ts';
 import type { Seats } from './seats.ts';
 import type { Shelf } from './shelf.ts';
-import { inOrder } from './turn-queue.ts';
+import { inOrder, isUrgent } from './turn-queue.ts';
 
 export interface TurnLimits {
   /** Generated in one turn while others wait. */
   readonly tokens: number;
-  /** Read of a prompt in one turn while others wait: a multiple of every batch size. */
+  /** Read of a prompt in one turn while others wait: a multiple of the batch size. */
   readonly promptTokens: number;
   /** Turns under way at once, where the ledger has room for their contexts. */
   readonly atOnce: number;
@@ -27,6 +27,9 @@ export interface TurnsOptions {
   /** Its conversation has grown, and is to be kept. */
   readonly said: (agent: Agent) => void;
 }
+
+/** Errors of a decode that has not touched the context, or after which there is none. */
+const LEAVES_AS_IT_WAS: readonly ErrorCode[] = ['bad_input', 'cancelled', 'context_full', 'engine_ended'];
 
 /** A turn of fewer tokens is over before its first one is of use: what is next begins beside it. */
 const SHORT_TOKENS = 8;
@@ -60,8 +63,11 @@ export class Turns {
     this.#jobs.add(job);
     if (!agent.busy) agent.stateSinceMs = job.arrivedAtMs;
     this.#pump();
-    // Who comes while another decodes may be next, and has that one's whole turn to be made ready in.
-    if (!job.running) void this.#prepareNext();
+    if (!job.running) {
+      this.#askForTurn(job);
+      // Who comes while another decodes may be next, and has that one's whole turn to be made ready in.
+      void this.#prepareNext();
+    }
     this.#options.world.changed();
     return promise;
   }
@@ -111,12 +117,19 @@ export class Turns {
     return inOrder(first, this.#nowMs());
   }
 
+  /** A batch turn gives way to an interactive one within a token or a batch of its prompt, not at its end only. */
+  #askForTurn(job: Job): void {
+    if (job.class !== 'interactive' || job.who.busy) return;
+    [...this.#jobs].find((one) => one.yielding?.signal.aborted === false)?.yielding?.abort();
+  }
+
   #pump(): void {
     while (this.#running < this.#options.limits().atOnce) {
       const [next] = this.#waiting();
       if (next === undefined) return;
       this.#running += 1;
       next.running = true;
+      next.yielding = isUrgent(next, this.#nowMs()) ? null : new AbortController();
       next.who.busy = true;
       this.#opening.add(next);
       next.who.stateSinceMs = this.#nowMs();
@@ -127,6 +140,7 @@ export class Turns {
   /** Answers it when it is over; else it waits for its next turn. */
   async #turn(job: Job): Promise<void> {
     const startedAtMs = this.#nowMs();
+    const before = job.fed + job.generated + job.reevaluated;
     let end: DeskRefusal | 'again' | 'blocked' | null;
     try {
       end = await this.#step(job);
@@ -138,14 +152,17 @@ export class Turns {
     }
     const nowMs = this.#nowMs();
     job.elapsedMs += nowMs - startedAtMs;
-    if (end !== 'blocked') job.lastTurnAtMs = nowMs;
+    // A turn that it gave away before it came to anything is none: it ages on.
+    if (job.fed + job.generated + job.reevaluated > before) job.lastTurnAtMs = nowMs;
     this.#opening.delete(job);
     job.running = false;
+    job.yielding = null;
     job.who.busy = false;
     job.who.lastUsedAtMs = nowMs;
     job.who.stateSinceMs = nowMs;
     this.#running -= 1;
     job.blocked = end === 'blocked' && this.#running > 0;
+    if (job.blocked) this.#askForTurn(job);
     // What a turn that ends leaves free may be what another waits for.
     if (end !== 'blocked') this.#turnsOver += 1;
     if (end !== 'blocked') for (const other of this.#jobs) other.blocked = false;
@@ -167,6 +184,9 @@ export class Turns {
     };
     const loaded = await shelf.load(who.model, who.name, who.contextBytes, this.#running === 1);
     if (!loaded.ok) return stop(loaded.error);
+    if (job.gone.signal.aborted) return cancelled(who.name).error;
+    const stranger = otherModel(who);
+    if (stranger !== null) return stranger;
     const seat = await seats.seat(who, this.#running === 1);
     if (!seat.ok) return stop(seat.error);
     who.lastSwitchMs = seat.value.tookMs;
@@ -174,10 +194,12 @@ export class Turns {
     job.restored ||= seat.value.restored;
     const unread = await this.#readPrompt(job);
     if (unread !== null) return this.#undo(job, unread);
+    const { gone, yielding } = job;
+    const ends = yielding === null ? gone.signal : AbortSignal.any([gone.signal, yielding.signal]);
     for (;;) {
+      if (ends.aborted) return gone.signal.aborted ? cancelled(who.name).error : 'again';
       const limits = this.#options.limits();
-      const others = this.#waiting().length > 0;
-      const portion = portionOf(job, others ? limits.promptTokens : null);
+      const portion = portionOf(job, limits.promptTokens);
       const left = Math.min(limits.tokens, job.maxTokens - job.generated);
       const context = who.live;
       if (context === null) return this.#undo(job, lost(who.name));
@@ -190,12 +212,16 @@ export class Turns {
           ...(portion.tokens.length === 0 ? { untold: who.untold } : {}),
         },
         () => this.#opened(job),
-        job.gone.signal,
+        ends,
       );
-      if (!decoded.ok) return this.#undo(job, { error: decoded.error, denial: null });
+      if (!decoded.ok) {
+        if (!LEAVES_AS_IT_WAS.includes(decoded.error.code)) await seats.drop(who);
+        return this.#undo(job, { error: decoded.error, denial: null });
+      }
       takeIn(job, portion, decoded.value);
       job.stoppedBy = decoded.value.stopped;
       if (decoded.value.stopped === 'cancelled') {
+        if (!gone.signal.aborted) return 'again';
         said(who);
         return cancelled(who.name).error;
       }
@@ -215,6 +241,7 @@ export class Turns {
     if (job.prompt !== null) return null;
     if (loaded === null) return lost(who.name);
     job.before = { tokens: [...who.tokens], untold: who.untold };
+    who.vocabulary = loaded.vocabulary;
     const tokens = await this.#options.world.host.tokenize(loaded.modelId, job.text, false);
     if (!tokens.ok) return { error: tokens.error, denial: null };
     const isFirst = who.tokens.length === 0 && loaded.beginToken !== null;
@@ -271,6 +298,17 @@ export class Turns {
 
 function cancelled(name: string): ReturnType<typeof refusal> {
   return refused('cancelled', `The request of ${name} was cancelled; what was said until then is kept.`);
+}
+
+/** The file is another one since: what was said means nothing to it. null: it is the same, or has the same words. */
+function otherModel(who: Agent): DeskRefusal | null {
+  const { loaded, path } = who.model;
+  if (loaded === null || who.tokens.length === 0 || who.vocabulary === null) return null;
+  if (who.vocabulary === loaded.vocabulary) return null;
+  return refused(
+    'state_mismatch',
+    `${path} is another model now, with other words than the one that ${who.name} has talked with. Put the old file back, or UNREGISTER ${who.name} and REGISTER it anew.`,
+  ).error;
 }
 
 function lost(name: string): DeskRefusal {

@@ -11,6 +11,7 @@ const agent: RememberedAgent = {
   overheadBytes: 0,
   contextTokens: 64,
   contextBytes: 7,
+  vocabulary: 'letters',
   tokens: [1, 2, 3],
   saved: {
     place: 'file',

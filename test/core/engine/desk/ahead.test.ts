@@ -1,38 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { answered, decode, deskBench, MB, register } from '../../../support/desk-bench.ts';
+import { heldTokens } from '../../../support/held-tokens.ts';
 import { until } from '../../../support/router.ts';
-
-/** An engine that gives a token when it is let to. */
-function held() {
-  let letGo = 0;
-  let asked = 0;
-  const waiting: (() => void)[] = [];
-  return {
-    /** Tokens begun so far. */
-    asked: () => asked,
-    pace(): Promise<void> {
-      asked += 1;
-      if (letGo > 0) {
-        letGo -= 1;
-        return Promise.resolve();
-      }
-      return new Promise((resolve) => waiting.push(resolve));
-    },
-    let(count: number): void {
-      for (let at = 0; at < count; at += 1) {
-        const next = waiting.shift();
-        if (next === undefined) letGo += 1;
-        else next();
-      }
-    },
-  };
-}
 
 const ALL = 1_000;
 
 describe('the next one’s context', () => {
   it('is made ready when it asks in the middle of another’s turn', async () => {
-    const gate = held();
+    const gate = heldTokens();
     await using bench = await deskBench({ capBytes: 400 * MB, engine: { pace: () => gate.pace() } });
     for (const name of ['one', 'two']) await register(bench.desk, name);
     const first = decode(bench.desk, 'one', 20, 'hello');
@@ -48,7 +23,7 @@ describe('the next one’s context', () => {
   });
 
   it('is not begun before the running turn has its first token, which it would delay', async () => {
-    const gate = held();
+    const gate = heldTokens();
     await using bench = await deskBench({ capBytes: 400 * MB, engine: { pace: () => gate.pace() } });
     for (const name of ['one', 'two']) await register(bench.desk, name);
     const first = decode(bench.desk, 'one', 20, 'hello');
@@ -69,7 +44,7 @@ describe('the next one’s context', () => {
       [3, 'hello'],
       [20, 'a long prompt '.repeat(10)],
     ] as const) {
-      const gate = held();
+      const gate = heldTokens();
       await using bench = await deskBench({
         capBytes: 400 * MB,
         engine: { pace: () => gate.pace() },
