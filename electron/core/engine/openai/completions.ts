@@ -3,6 +3,7 @@ import { fail, ok, type Result } from '../../../../shared/errors.ts';
 import type { ChatAnswer, CompletionRequest } from '../engine-chat.ts';
 import { type AnswerHead, finishReason, usageOf } from './chat-answer.ts';
 import { SAMPLING, samplingOf } from './sampling.ts';
+import { unsupported } from './unsupported.ts';
 
 export interface CompletionCall {
   readonly model: string;
@@ -15,24 +16,24 @@ const body = z.looseObject({
   ...SAMPLING,
   model: z.string(),
   prompt: z.union([z.string(), z.array(z.string()).length(1)]),
-  n: z.literal(1).nullish(),
   best_of: z.literal(1).nullish(),
   echo: z.literal(false).nullish(),
   suffix: z.literal('').nullish(),
-  logprobs: z.null().optional(),
 });
 
-/** A request of `POST /v1/completions` (OpenAI's API reference). Errors: `bad_input`. */
+/** A request of `POST /v1/completions` (OpenAI's API reference). Errors: `bad_input`, `not_supported`. */
 export function parseCompletion(raw: unknown): Result<CompletionCall> {
   const parsed = body.safeParse(raw);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     return fail(
       'bad_input',
-      `${issue?.path.join('.') || 'The request'}: ${issue?.message ?? 'it is not as it should be'}. The embedded engine goes on from one text, once a request, without a suffix, an echo or log probabilities.`,
+      `${issue?.path.join('.') || 'The request'}: ${issue?.message ?? 'it is not as it should be'}. The embedded engine goes on from one text, once a request, without a suffix or an echo.`,
     );
   }
   const asked = parsed.data;
+  const why = unsupported(asked);
+  if (why !== null) return fail('not_supported', why);
   return ok({
     model: asked.model,
     stream: asked.stream === true,

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { fail, ok, type Result } from '../../../../shared/errors.ts';
 import type { ChatMessage, ChatRequest, ChatTool } from '../engine-chat.ts';
 import { SAMPLING, samplingOf } from './sampling.ts';
+import { unsupported } from './unsupported.ts';
 
 /** A request of `POST /v1/chat/completions`, as far as the engine follows it (OpenAI's API reference). */
 export interface ChatCall {
@@ -54,8 +55,6 @@ const body = z.looseObject({
     ])
     .nullish(),
   max_completion_tokens: z.int().positive().nullish(),
-  n: z.int().nullish(),
-  logprobs: z.boolean().nullish(),
 });
 
 /** Errors: `bad_input`, naming what is wrong; `not_supported` for what the engine can't do. */
@@ -69,10 +68,8 @@ export function parseChat(raw: unknown): Result<ChatCall> {
     );
   }
   const asked = parsed.data;
-  if ((asked.n ?? 1) !== 1)
-    return fail('not_supported', 'The embedded engine gives one answer a request; leave n out.');
-  if (asked.logprobs === true)
-    return fail('not_supported', 'The embedded engine tells no log probabilities.');
+  const why = unsupported(asked);
+  if (why !== null) return fail('not_supported', why);
   const messages: ChatMessage[] = [];
   for (const one of asked.messages) {
     const text = textOf(one.content);

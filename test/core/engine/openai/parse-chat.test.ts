@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { historyOf } from '../../../../electron/core/engine/child/chat-history.ts';
 import { engineSchema } from '../../../../electron/core/engine/child/json-schema.ts';
 import { AnswerChunks, wholeAnswer } from '../../../../electron/core/engine/openai/chat-answer.ts';
+import { parseCompletion } from '../../../../electron/core/engine/openai/completions.ts';
 import { encodeEmbeddings, parseEmbeddings } from '../../../../electron/core/engine/openai/embeddings.ts';
 import { httpError } from '../../../../electron/core/engine/openai/http-error.ts';
 import { parseChat } from '../../../../electron/core/engine/openai/parse-chat.ts';
@@ -9,6 +10,32 @@ import { parseChat } from '../../../../electron/core/engine/openai/parse-chat.ts
 const user = { role: 'user', content: 'Hello' };
 
 describe('a chat request', () => {
+  it.each([
+    ['n', 2],
+    ['logprobs', true],
+    ['top_logprobs', 5],
+    ['logit_bias', { 50256: -100 }],
+    ['functions', [{ name: 'lamp' }]],
+    ['function_call', 'auto'],
+    ['grammar', 'root ::= "yes"'],
+    ['json_schema', { type: 'object' }],
+    ['modalities', ['text', 'audio']],
+    ['audio', { voice: 'alloy' }],
+    ['web_search_options', {}],
+  ])('is refused by name where it asks for %s, which would be another answer', (field, value) => {
+    const asked = { model: 'smol', messages: [user], [field]: value };
+    expect(parseChat(asked)).toMatchObject({ error: { code: 'not_supported' } });
+    expect(JSON.stringify(parseChat(asked))).toContain(` ${field}:`);
+    const text = parseCompletion({ model: 'smol', prompt: 'x', [field]: value });
+    expect(text).toMatchObject({ error: { code: 'not_supported' } });
+  });
+
+  it('is followed where it says that it asks for none of that', () => {
+    const none = { n: 1, logprobs: false, logit_bias: {}, functions: [], grammar: '', modalities: ['text'] };
+    expect(parseChat({ model: 'smol', messages: [user], ...none, audio: null }).ok).toBe(true);
+    expect(parseCompletion({ model: 'smol', prompt: 'x', ...none }).ok).toBe(true);
+  });
+
   it('has llama-server’s defaults where it does not say', () => {
     expect(parseChat({ model: 'smol', messages: [user] })).toMatchObject({
       ok: true,
