@@ -137,6 +137,11 @@ describe('why a child ended', () => {
     expect(whyEnded({ code: 1, signal: null, lastWords: 'a\nError: no such module.\n' })).toBe(
       'its process ended with code 1: Error: no such module',
     );
+    const early = '2026-11-29T23:22:25.943Z error failed to load model';
+    expect(whyEnded({ code: null, signal: 'SIGSEGV', lastWords: early })).toBe(
+      'it crashed with SIGSEGV: error failed to load model',
+    );
+    expect(whyEnded({ code: null, signal: 'SIGBUS', lastWords: early })).toMatch(/model files are whole$/);
     expect(whyEnded({ code: null, signal: null, lastWords: 'spawn ENOENT' })).toContain(
       'could not be started',
     );
