@@ -1,5 +1,5 @@
-import http from 'node:http';
 import type { LandlordEvent } from '../../shared/events.ts';
+import { http } from '../core/node-http.ts';
 import type { FoundRuntime } from '../core/state-dir/discover-runtime.ts';
 import { isEvent } from './runtime-client.ts';
 

@@ -1,5 +1,6 @@
-import http from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { fail, isErrorCode, type LandlordError, ok, type Result } from '../../shared/errors.ts';
+import { http } from '../core/node-http.ts';
 import type { FoundRuntime } from '../core/state-dir/discover-runtime.ts';
 import { parseObject, readAnswer } from './runtime-client.ts';
 
@@ -91,7 +92,7 @@ export function holdReservation(
 
 const WENT_AWAY = 'VRAM Landlord went away.';
 
-async function readRefusal(answer: http.IncomingMessage, runtime: FoundRuntime): Promise<LandlordError> {
+async function readRefusal(answer: IncomingMessage, runtime: FoundRuntime): Promise<LandlordError> {
   const parts: Buffer[] = [];
   try {
     for await (const part of answer) parts.push(Buffer.from(part));

@@ -1,8 +1,8 @@
-import http from 'node:http';
 import { homedir } from 'node:os';
 import { fail, ok, type Result } from '../../shared/errors.ts';
 import type { LandlordEvent } from '../../shared/events.ts';
 import { type LandlordState, STATE_SCHEMA } from '../../shared/state.ts';
+import { http } from '../core/node-http.ts';
 import { discoverRuntime, type FoundRuntime } from '../core/state-dir/discover-runtime.ts';
 import { resolvePaths } from '../core/state-dir/paths.ts';
 import { type Invocation, readPort } from './arguments.ts';

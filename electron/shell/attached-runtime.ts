@@ -6,12 +6,14 @@
  *
  * An ended one stays ended: whoever attached looks for a runtime anew.
  */
-import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
+
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import { fail, isErrorCode, messageOf, ok, type Result } from '../../shared/errors.ts';
 import type { LandlordEvent } from '../../shared/events.ts';
 import { type AnswerOf, type ArgsOf, QUESTIONS, type QuestionName } from '../../shared/ipc-schema.ts';
 import { type LandlordState, STATE_SCHEMA } from '../../shared/state.ts';
 import { sseParser } from '../core/backends/sse.ts';
+import { http } from '../core/node-http.ts';
 import type { CommandDone, RuntimeApi } from '../core/runtime-api.ts';
 import type { FoundRuntime } from '../core/state-dir/discover-runtime.ts';
 import { commandRequest, eventsPath } from './command-request.ts';
@@ -187,7 +189,7 @@ function send(
   body: object | null,
   signal: AbortSignal,
 ): ClientRequest {
-  return httpRequest(`${found.url}${path}`, {
+  return http.request(`${found.url}${path}`, {
     method,
     agent: false,
     signal,

@@ -1,5 +1,5 @@
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { IncomingMessage } from 'node:http';
+import { http, https } from '../node-http.ts';
 import { secrets } from '../security/secrets.ts';
 
 /**
@@ -55,8 +55,8 @@ export interface HttpClient {
 export function httpClient(baseUrl: string, apiKey: string | null): HttpClient {
   const secure = baseUrl.startsWith('https:');
   // No connection is kept: in llama-server each one holds a thread that a request of its users may need.
-  const agent = secure ? new HttpsAgent({ keepAlive: false }) : new HttpAgent({ keepAlive: false });
-  const send = secure ? httpsRequest : httpRequest;
+  const agent = secure ? new https.Agent({ keepAlive: false }) : new http.Agent({ keepAlive: false });
+  const send = secure ? https.request : http.request;
   secrets.learn(apiKey);
   const headers: Record<string, string> = { accept: 'application/json' };
   if (apiKey !== null) headers.authorization = `Bearer ${apiKey}`;

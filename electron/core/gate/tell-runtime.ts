@@ -1,5 +1,5 @@
-import { request } from 'node:http';
 import { homedir } from 'node:os';
+import { http } from '../node-http.ts';
 import type { ReportedEvent } from '../runtime-api.ts';
 import { discoverRuntime, type FoundRuntime } from '../state-dir/discover-runtime.ts';
 import { type LandlordPaths, resolvePaths } from '../state-dir/paths.ts';
@@ -49,7 +49,7 @@ function places(): readonly LandlordPaths[] {
 function post(runtime: FoundRuntime, event: ReportedEvent, signal: AbortSignal): Promise<void> {
   const body = JSON.stringify(event);
   return new Promise((resolve, reject) => {
-    const outgoing = request(
+    const outgoing = http.request(
       `${runtime.url}/api/reports`,
       {
         method: 'POST',

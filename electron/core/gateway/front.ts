@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { NewEvent } from '../../../shared/events.ts';
 import type { BackendSetting } from '../../../shared/settings.ts';
@@ -11,6 +11,7 @@ import {
 } from '../http/crowd.ts';
 import { checkRequest } from '../http/host-check.ts';
 import { findPortHolder } from '../http/port-holder.ts';
+import { http } from '../node-http.ts';
 import type { Gateway } from './gateway.ts';
 import { sendRefusal } from './refusals.ts';
 import { passWebSocket, wantsWebSocket } from './websocket.ts';
@@ -88,7 +89,7 @@ export class Fronts {
       keepAliveTimeout: KEEP_ALIVE_MS,
       shouldUpgradeCallback: wantsWebSocket,
     };
-    const server = createServer(limits, (request, response) => {
+    const server = http.createServer(limits, (request, response) => {
       const verdict = checkRequest(request, port);
       if (verdict.allowed) {
         void this.#gateway.handle(request, response, front.setting);

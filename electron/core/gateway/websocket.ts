@@ -1,6 +1,6 @@
-import { request as httpRequest, type IncomingMessage } from 'node:http';
-import { request as httpsRequest } from 'node:https';
+import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { http, https } from '../node-http.ts';
 import { upstreamPath } from './fallback.ts';
 
 /** Whether a request is to become a websocket; any other upgrade (h2c, as Java's client offers) is answered as if it were not asked for. */
@@ -29,7 +29,7 @@ export interface WebSocketWish {
 export function passWebSocket({ request, socket, head, url }: WebSocketWish): void {
   const { origin, path } = upstreamPath(url, request.url ?? '/');
   const target = new URL(origin);
-  const send = target.protocol === 'https:' ? httpsRequest : httpRequest;
+  const send = target.protocol === 'https:' ? https.request : http.request;
   const sent = send(target, {
     path,
     method: 'GET',

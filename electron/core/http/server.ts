@@ -1,9 +1,10 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
 import { fail, messageOf, ok, type Result } from '../../../shared/errors.ts';
 import type { EventKind } from '../../../shared/events.ts';
 import { type Clock, systemClock } from '../clock.ts';
+import { http } from '../node-http.ts';
 import type { HostApi } from '../runtime-api.ts';
 import { type Credentials, createGatekeeper, type Gatekeeper } from './auth.ts';
 import { corsHeaders, isListedOrigin, preflightHeaders } from './cors.ts';
@@ -164,8 +165,8 @@ function noSchemas(): never {
 }
 
 /** As fastify makes one by itself. */
-function listener(answer: Parameters<typeof createServer>[1]): Server {
-  const server = createServer(
+function listener(answer: Parameters<typeof http.createServer>[1]): Server {
+  const server = http.createServer(
     { keepAliveTimeout: KEEP_ALIVE_MS, requestTimeout: 0, headersTimeout: HEAD_LIMIT_MS },
     answer,
   );

@@ -1,5 +1,5 @@
-import { get } from 'node:http';
 import { fail, ok, type Result } from '../../../shared/errors.ts';
+import { http } from '../node-http.ts';
 import { holdsLock } from './lock-file.ts';
 import type { LandlordPaths } from './paths.ts';
 import { isRecordAlive, readRuntimeRecord } from './runtime-record.ts';
@@ -114,7 +114,7 @@ function isLoopback(url: string): boolean {
  */
 function askHealth(url: string, timeoutMs: number): Promise<string | null> {
   return new Promise((resolve) => {
-    const request = get(
+    const request = http.get(
       `${url}/healthz`,
       { agent: false, signal: AbortSignal.timeout(timeoutMs) },
       (response) => {

@@ -1,7 +1,8 @@
 import { randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fail, type LandlordError, messageOf, ok, type Result } from '../../../../shared/errors.ts';
+import { http } from '../../node-http.ts';
 import { MessageEvents, messageError, wholeMessage } from '../anthropic/message-answer.ts';
 import { parseMessages } from '../anthropic/parse-messages.ts';
 import type { ChatEngine } from '../engine-chat.ts';
@@ -73,7 +74,7 @@ export class EngineServer {
   }
 
   #listen(): Promise<string> {
-    const server = createServer((request, response) => void this.#answer(request, response));
+    const server = http.createServer((request, response) => void this.#answer(request, response));
     // A model may take minutes to answer; the gateway and the client decide how long is too long.
     server.requestTimeout = 0;
     this.#server = server;
