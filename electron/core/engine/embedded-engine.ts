@@ -1,10 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import type { BackendSetting } from '../../../shared/settings.ts';
 import type { Backend } from '../backends/backend.ts';
 import { EmbeddedBackend } from '../backends/embedded.ts';
 import type { Clock } from '../clock.ts';
 import { ChildEngineHost, type EngineHostOptions } from './child-host.ts';
 import { engineWithLog } from './engine-log.ts';
-import { EngineServer } from './openai/server.ts';
+import type { EngineServer } from './openai/server.ts';
 
 /** The variable that stands for the engine's key among the settings, which name variables and hold no keys. */
 const KEY_NAME = 'VRAM_LANDLORD_ENGINE_KEY';
@@ -13,17 +14,13 @@ const KEY_NAME = 'VRAM_LANDLORD_ENGINE_KEY';
 export class EmbeddedEngine {
   readonly host: ChildEngineHost;
   readonly #clock: Clock;
-  readonly #server: EngineServer;
+  readonly #key = randomBytes(24).toString('base64url');
+  #server: Promise<EngineServer> | null = null;
   readonly #backends = new Map<string, EmbeddedBackend>();
 
   constructor(clock: Clock, logFolder: string, options: EngineHostOptions = {}) {
     this.#clock = clock;
     this.host = new ChildEngineHost({ clock, startProcess: engineWithLog(logFolder), ...options });
-    this.#server = new EngineServer({
-      engine: this.host,
-      find: (backend) => this.#backends.get(backend) ?? null,
-      epochMs: clock.epochMs,
-    });
   }
 
   /** Settings as the rest of the runtime takes them: embedded backends have an address of ours, and its key. */
@@ -31,7 +28,7 @@ export class EmbeddedEngine {
     return Promise.all(
       settings.map(async (setting) =>
         setting.kind === 'embedded'
-          ? { ...setting, url: await this.#server.urlOf(setting.name), apiKeyEnv: KEY_NAME }
+          ? { ...setting, url: await (await this.#serving()).urlOf(setting.name), apiKeyEnv: KEY_NAME }
           : setting,
       ),
     );
@@ -39,7 +36,7 @@ export class EmbeddedEngine {
 
   /** The environment with the engine's key in it. */
   withKey(env: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string | undefined>> {
-    return { ...env, [KEY_NAME]: this.#server.key };
+    return { ...env, [KEY_NAME]: this.#key };
   }
 
   /** The backend of a setting that `withUrls` has been at; null: of another kind. */
@@ -66,7 +63,21 @@ export class EmbeddedEngine {
   }
 
   async stop(): Promise<void> {
-    await this.#server.stop();
+    if (this.#server !== null) await (await this.#server).stop();
     await this.host.stop();
+  }
+
+  /** Loaded with the first embedded backend: what reads its requests takes 10 MB that no other runtime needs. */
+  #serving(): Promise<EngineServer> {
+    this.#server ??= import('./openai/server.ts').then(
+      ({ EngineServer }) =>
+        new EngineServer({
+          engine: this.host,
+          find: (backend) => this.#backends.get(backend) ?? null,
+          epochMs: this.#clock.epochMs,
+          key: this.#key,
+        }),
+    );
+    return this.#server;
   }
 }

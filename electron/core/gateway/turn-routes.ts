@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
 import { fail, ok, type Result } from '../../../shared/errors.ts';
 import type { BackendSetting } from '../../../shared/settings.ts';
-import { acquireTurn, LONGEST_WAIT_MS } from '../gate/acquire.ts';
+import { acquireTurn } from '../gate/acquire.ts';
 import type { Gate } from '../gate/gate.ts';
 import { failOpenNews } from '../gate/news.ts';
+import { type TurnWish, turnWish } from '../http/bodies.ts';
 import { refusalOf } from '../http/errors.ts';
 import { SAFE_HEADERS } from '../http/headers.ts';
 import { openSseStream, sseFrame } from '../http/sse.ts';
@@ -15,14 +15,6 @@ import type { QueueSnapshot } from './device-queue.ts';
 import type { Gateway } from './gateway.ts';
 import { heldByCaller } from './lane.ts';
 import { refusalFor, sendRefusal } from './refusals.ts';
-
-const TURN_BODY = z.strictObject({
-  backend: z.string().min(1).max(200).optional(),
-  model: z.string().min(1).max(400).optional(),
-  session: z.string().min(1).max(200).optional(),
-  class: z.enum(['interactive', 'batch']).optional(),
-  waitMs: z.number().int().min(0).max(LONGEST_WAIT_MS).optional(),
-});
 
 export interface TurnRoutesOptions {
   readonly gateway: Gateway;
@@ -43,14 +35,10 @@ export function addTurnRoutes(app: FastifyInstance, options: TurnRoutesOptions):
   const { gateway, gate, context } = options;
 
   app.post('/api/turns', async (request, reply) => {
-    const parsed = TURN_BODY.safeParse(request.body ?? {});
-    if (!parsed.success) {
-      const what = parsed.error.issues[0];
-      const message = `${what?.path.join('.') || 'The body'}: ${what?.message}. Send {"model" or "backend", "session", "class", "waitMs"}.`;
-      return refused(reply, fail('bad_input', message).error);
-    }
-    const { session = null, class: turnClass = 'interactive', waitMs = 0 } = parsed.data;
-    const target = targetOf(context, parsed.data);
+    const wish = turnWish(request.body);
+    if (!wish.ok) return refused(reply, wish.error);
+    const { session, class: turnClass, waitMs } = wish.value;
+    const target = targetOf(context, wish.value);
     if (!target.ok) return refused(reply, target.error);
     const { setting, url, modelId, model, deviceId } = target.value;
     const gone = new AbortController();
@@ -140,9 +128,9 @@ interface Target {
 
 function targetOf(
   { fleet, loop }: CommandContext,
-  wanted: { readonly backend?: string | undefined; readonly model?: string | undefined },
+  wanted: Pick<TurnWish, 'backend' | 'model'>,
 ): Result<Target> {
-  const view = wanted.model === undefined ? null : findModel(loop.models.views(), wanted.model);
+  const view = wanted.model === null ? null : findModel(loop.models.views(), wanted.model);
   if (view !== null && !view.ok) return view;
   const name = wanted.backend ?? view?.value.backend;
   if (name === undefined) return fail('bad_input', 'Say for which `model` or `backend` the turn is.');

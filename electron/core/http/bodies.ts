@@ -1,4 +1,6 @@
 import { fail, ok, type Result } from '../../../shared/errors.ts';
+import { LONGEST_WAIT_MS } from '../gate/acquire.ts';
+import type { TurnClass } from '../gate/sidecar.ts';
 import type { Command, ReportedEvent, ReservationRequest } from '../runtime-api.ts';
 import { parseBytes, parseDuration } from '../settings/units.ts';
 
@@ -51,6 +53,19 @@ const sentence: Field<string> = {
 const name: Field<string> = {
   holds: (value): value is string => typeof value === 'string' && value !== '' && value.length <= 200,
   what: 'a text of 1 to 200 characters',
+};
+const modelName: Field<string> = {
+  holds: (value): value is string => typeof value === 'string' && value !== '' && value.length <= 400,
+  what: 'a text of 1 to 400 characters',
+};
+const turnClass: Field<TurnClass> = {
+  holds: (value): value is TurnClass => value === 'interactive' || value === 'batch',
+  what: '"interactive" or "batch"',
+};
+const wait: Field<number> = {
+  holds: (value): value is number =>
+    typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= LONGEST_WAIT_MS,
+  what: `a whole number of milliseconds from 0 to ${LONGEST_WAIT_MS}`,
 };
 const lane: Field<string> = {
   holds: (value): value is string =>
@@ -161,6 +176,27 @@ export function reportedEvent(body: unknown): Result<ReportedEvent> {
   if (kind === null) return fail('bad_input', `\`kind\` must be ${reportKind.what}.`);
   if (reason === null) return fail('bad_input', `\`reason\` must be ${sentence.what}.`);
   return ok({ kind, reason, numbers: numbers ?? {}, ...rest });
+}
+
+/** Whose turn, and for how long it may wait. `model` or `backend` must be there. */
+export interface TurnWish {
+  readonly backend: string | null;
+  readonly model: string | null;
+  readonly session: string | null;
+  readonly class: TurnClass;
+  readonly waitMs: number;
+}
+
+export function turnWish(body: unknown): Result<TurnWish> {
+  const parsed = read(
+    { model: modelName, backend: name, session: name, class: turnClass, waitMs: wait },
+    body,
+  );
+  if (!parsed.ok) return parsed;
+  const { backend, model, waitMs } = parsed.value;
+  if (backend === null && model === null)
+    return fail('bad_input', 'Say for which `model` or `backend` the turn is.');
+  return ok({ ...parsed.value, class: parsed.value.class ?? 'interactive', waitMs: waitMs ?? 0 });
 }
 
 /** A text with its unit (`15min`), or a number of milliseconds; absent is null. */

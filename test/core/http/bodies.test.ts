@@ -7,6 +7,7 @@ import {
   plainCommand,
   reportedEvent,
   sleepCommand,
+  turnWish,
 } from '../../../electron/core/http/bodies.ts';
 
 const message = (result: { ok: boolean; error?: { code: string; message: string } }): string | null =>
@@ -41,6 +42,16 @@ describe('the body of a request', () => {
     });
   });
 
+  it('asks for a turn, at once and interactive unless it says otherwise', () => {
+    expect(turnWish({ backend: 'r' })).toEqual({
+      ok: true,
+      value: { backend: 'r', model: null, session: null, class: 'interactive', waitMs: 0 },
+    });
+    expect(turnWish({ model: 'm', session: 's', class: 'batch', waitMs: 3_600_000 })).toMatchObject({
+      value: { model: 'm', session: 's', class: 'batch', waitMs: 3_600_000 },
+    });
+  });
+
   it('with a field that is not known is refused, so that no misspelt `force` is lost', () => {
     expect(message(modelCommand('unload', 'r/m', { forse: true }))).toBe(
       '`forse` is not known here; known are `force`.',
@@ -55,6 +66,18 @@ describe('the body of a request', () => {
   it.each([
     [modelCommand('load', 'r/m', { force: 'yes' }), '`force` must be true or false.'],
     [modelCommand('load', 'r/m', []), 'The body must be a JSON object, such as {}.'],
+    [turnWish({}), 'Say for which `model` or `backend` the turn is.'],
+    [turnWish({ model: 'm', session: 'x'.repeat(201) }), '`session` must be a text of 1 to 200 characters.'],
+    [turnWish({ model: 'x'.repeat(401) }), '`model` must be a text of 1 to 400 characters.'],
+    [turnWish({ model: 'm', class: 'urgent' }), '`class` must be "interactive" or "batch".'],
+    [
+      turnWish({ model: 'm', waitMs: 3_600_001 }),
+      '`waitMs` must be a whole number of milliseconds from 0 to 3600000.',
+    ],
+    [
+      turnWish({ model: 'm', wait: 5 }),
+      '`wait` is not known here; known are `model`, `backend`, `session`, `class`, `waitMs`.',
+    ],
     [drainCommand('now'), 'The body must be a JSON object, such as {}.'],
     [
       sleepCommand({ for: true }),

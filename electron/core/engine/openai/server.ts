@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
+import { randomUUID, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fail, type LandlordError, messageOf, ok, type Result } from '../../../../shared/errors.ts';
@@ -28,6 +28,8 @@ export interface EngineServerOptions {
   /** By the name of its backend; null: there is none. */
   readonly find: (backend: string) => EmbeddedModels | null;
   readonly epochMs: () => number;
+  /** What the gateway shows; lives as long as this process. */
+  readonly key: string;
 }
 
 type Answering = (
@@ -45,16 +47,11 @@ const MOST_BODY_BYTES = 64 * 1024 * 1024;
  */
 export class EngineServer {
   readonly #options: EngineServerOptions;
-  readonly #key = randomBytes(24).toString('base64url');
   #server: Server | null = null;
   #url: string | null = null;
 
   constructor(options: EngineServerOptions) {
     this.#options = options;
-  }
-
-  get key(): string {
-    return this.#key;
   }
 
   /** Address of a backend's part; listens from then on. */
@@ -129,7 +126,7 @@ export class EngineServer {
 
   #mayAsk(request: IncomingMessage): boolean {
     const given = Buffer.from(request.headers.authorization ?? '');
-    const wanted = Buffer.from(`Bearer ${this.#key}`);
+    const wanted = Buffer.from(`Bearer ${this.#options.key}`);
     return given.length === wanted.length && timingSafeEqual(given, wanted);
   }
 
