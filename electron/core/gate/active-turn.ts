@@ -1,4 +1,5 @@
 import type { LaneFiles } from './lane-files.ts';
+import type { Later } from './later.ts';
 import type { FileLocker } from './locker.ts';
 import { removeSidecarOf } from './slot-sidecar.ts';
 import type { TakenSlot } from './take-lanes.ts';
@@ -24,10 +25,12 @@ export class ActiveTurn implements HeldTurn {
   readonly kind = 'held';
   readonly turn: string;
   readonly waitedMs: number;
-  readonly env: Readonly<Record<string, string>>;
+  readonly #outer: readonly string[];
   readonly #slots: readonly TakenSlot[];
   readonly #locker: FileLocker;
   #released = false;
+  #later: Later | null = null;
+  #work: (() => void) | null = null;
 
   /** `outer`: names of the turns this one is inside of, outermost first. */
   constructor(
@@ -39,10 +42,15 @@ export class ActiveTurn implements HeldTurn {
   ) {
     this.turn = turn;
     this.waitedMs = waitedMs;
-    this.env = { [TURN_VARIABLE]: turnsText([...outer, turn]) };
+    this.#outer = outer;
     this.#slots = slots;
     this.#locker = locker;
     for (const { lock } of slots) ownDescriptors.add(lock.fd);
+  }
+
+  /** Put together when asked for: few turns start a program. */
+  get env(): Readonly<Record<string, string>> {
+    return { [TURN_VARIABLE]: turnsText([...this.#outer, this.turn]) };
   }
 
   get locks(): readonly string[] {
@@ -64,9 +72,17 @@ export class ActiveTurn implements HeldTurn {
     );
   }
 
+  /** Does that work after a while; not where it is released by then. */
+  unlessReleased(later: Later, work: () => void): void {
+    this.#later = later;
+    this.#work = work;
+    later.add(work);
+  }
+
   release(): void {
     if (this.#released) return;
     this.#released = true;
+    if (this.#work !== null) this.#later?.drop(this.#work);
     for (const slot of this.#slots.toReversed()) {
       // Before the lock is let go: after that the sidecar there may be the next turn's.
       removeSidecarOf(slot);

@@ -5,6 +5,7 @@ import { type GateWorld, realWorld } from './gate-world.ts';
 import { inspectSlot } from './inspect.ts';
 import { readLockTable } from './kernel-locks.ts';
 import { type LaneFiles, slotFiles } from './lane-files.ts';
+import { Later } from './later.ts';
 import type { FileLocker } from './locker.ts';
 import { ownHolder, unseenClaim } from './nested.ts';
 import { deflectionNews, failOpenNews } from './news.ts';
@@ -60,9 +61,15 @@ export interface TurnOptions {
 /** A sidecar costs six system calls, more than a short turn's own; a person or a poll looks later than this. */
 const SOON_MS = 20;
 
+const NOWHERE: readonly ActiveTurn[] = [];
+
 export interface TryContext {
   readonly plan: Extract<Plan, { readonly kind: 'lanes' }>;
   readonly locker: FileLocker;
+  /** Names of the turns this process was started in. */
+  readonly outside: readonly string[];
+  /** These, and those of this process that the running code is inside of; outermost first. */
+  readonly around: readonly string[];
   readonly about: TurnAbout;
   readonly options: TurnOptions;
   readonly onReport: OnReport;
@@ -104,9 +111,13 @@ export function createGate(overrides: Partial<GateWorld> = {}): Gate {
   const world: GateWorld = { ...realWorld, ...overrides };
   const planner = createPlanner(world);
   const tellOnce = oncePerReason();
+  const soon = new Later(SOON_MS);
   /** The turns of this process that the running code is inside of, outermost first. */
   const inside = new AsyncLocalStorage<readonly ActiveTurn[]>();
-  const turnsHere = (): readonly ActiveTurn[] => (inside.getStore() ?? []).filter((turn) => !turn.released);
+  const turnsHere = (): readonly ActiveTurn[] => {
+    const turns = inside.getStore();
+    return turns === undefined ? NOWHERE : turns.filter((turn) => !turn.released);
+  };
 
   const open = (reason: OpenReason, about: Omit<GateReport, 'reason'>, onReport: OnReport): OpenTurn => {
     tellOnce({ reason, ...about }, onReport);
@@ -128,10 +139,14 @@ export function createGate(overrides: Partial<GateWorld> = {}): Gate {
         return settled(open(reason, { lane: null, path, message, errno: null }, onReport));
       }
       const here = turnsHere();
-      const lanes = plan.lanes.filter((lane) => !here.some((turn) => turn.holds(lane)));
+      const named = world.env()[TURN_VARIABLE];
+      const outside = parseTurns(named);
+      const around = here.length === 0 ? outside : [...outside, ...here.map(({ turn }) => turn)];
+      const lanes =
+        here.length === 0 ? plan.lanes : plan.lanes.filter((lane) => !here.some((turn) => turn.holds(lane)));
       if (lanes.length === 0) {
         const holder = here.find((turn) => plan.lanes.some((lane) => turn.holds(lane)));
-        return settled(nested(holder?.turn ?? null, turnsAround()));
+        return settled(nested(holder?.turn ?? null, around));
       }
       const locker = world.locker();
       if (!locker.ok) {
@@ -140,7 +155,9 @@ export function createGate(overrides: Partial<GateWorld> = {}): Gate {
         return settled(open('no_locker', { lane, path: null, message, errno: null }, onReport));
       }
       const context: TryContext = {
-        plan: { ...plan, lanes },
+        plan: lanes.length === plan.lanes.length ? plan : { ...plan, lanes },
+        outside,
+        around,
         locker: locker.value,
         about: {
           session: options.session ?? null,
@@ -152,7 +169,7 @@ export function createGate(overrides: Partial<GateWorld> = {}): Gate {
         report: (report) => tellOnce(report, onReport),
       };
       if (plan.flaw !== null) context.report(plan.flaw);
-      if (world.env()[TURN_VARIABLE] === undefined) return { kind: 'ready', context };
+      if (named === undefined) return { kind: 'ready', context };
       // Also where the lane has a slot left: one agent's turns inside its turn are one turn.
       const narrowed = narrow(context);
       return 'kind' in narrowed ? settled(narrowed) : { kind: 'ready', context: narrowed };
@@ -161,15 +178,10 @@ export function createGate(overrides: Partial<GateWorld> = {}): Gate {
     }
   };
 
-  const turnsAround = (): readonly string[] => [
-    ...parseTurns(world.env()[TURN_VARIABLE]),
-    ...turnsHere().map(({ turn }) => turn),
-  ];
-
   const narrow = (context: TryContext): TryContext | NestedTurn => {
     try {
-      const { plan, about } = context;
-      const asker = { turns: parseTurns(world.env()[TURN_VARIABLE]), session: about.session };
+      const { plan, about, outside, around } = context;
+      const asker = { turns: outside, session: about.session };
       const names: (string | null)[] = [];
       const lanes = plan.lanes.filter((lane) => {
         const own = ownHolder(lane, asker, ownDescriptors);
@@ -179,7 +191,7 @@ export function createGate(overrides: Partial<GateWorld> = {}): Gate {
       });
       if (lanes.length === plan.lanes.length) return context;
       if (lanes.length > 0) return { ...context, plan: { ...plan, lanes } };
-      return nested(names.find((name) => name !== null) ?? null, turnsAround());
+      return nested(names.find((name) => name !== null) ?? null, around);
     } catch {
       return context;
     }
@@ -206,7 +218,7 @@ export function createGate(overrides: Partial<GateWorld> = {}): Gate {
       if (take.kind === 'unusable') return open(take.reason, take.report, onReport);
       const id =
         turnName(options.turn ?? '') || `${Math.floor(world.epochMs()).toString(36)}-${world.chance()}`;
-      const turn = new ActiveTurn(id, turnsAround(), take.slots, locker, waitedMs);
+      const turn = new ActiveTurn(id, context.around, take.slots, locker, waitedMs);
       tellHolder(context, turn, take.slots);
       return turn;
     } catch (thrown) {
@@ -217,21 +229,19 @@ export function createGate(overrides: Partial<GateWorld> = {}): Gate {
   /** Never throws: from here on the lane is held, and must be released. */
   const tellHolder = (context: TryContext, turn: ActiveTurn, slots: readonly TakenSlot[]): void => {
     const when = context.options.sidecar ?? true;
-    const write = (): void => {
-      if (!turn.released) writeSidecars(context, slots, turn.turn);
-    };
+    const write = (): void => writeSidecars(context, slots, turn.turn);
     if (when === true) write();
     else {
       for (const slot of slots) clearSidecarOf(slot);
-      if (when === 'soon') setTimeout(write, SOON_MS).unref();
+      if (when === 'soon') turn.unlessReleased(soon, write);
     }
   };
 
   const writeSidecars = (context: TryContext, slots: readonly TakenSlot[], turn: string): void => {
     const sidecar = sidecarOf({ ...context.about, turn }, world.epochMs());
     for (const slot of slots) {
-      const { lane, index } = slot;
-      const path = slotFiles(lane, index).sidecar;
+      const { lane } = slot;
+      const path = slot.files.sidecar;
       try {
         writeSidecarOf(slot, sidecar, context.plan.modes.lock);
       } catch (thrown) {

@@ -1,5 +1,4 @@
 import { lstatSync } from 'node:fs';
-import { slotFiles } from './lane-files.ts';
 import { removeSidecar, type Sidecar, writeSidecar } from './sidecar.ts';
 import type { TakenSlot } from './take-lanes.ts';
 import { isAtPath } from './take-slot.ts';
@@ -14,15 +13,14 @@ const cleared = new Set<string>();
 const MOST_CLEARED = 1000;
 
 /** Throws what the file system throws. */
-export function writeSidecarOf({ lane, index }: TakenSlot, sidecar: Sidecar, mode: number): void {
-  const path = slotFiles(lane, index).sidecar;
-  cleared.delete(path);
-  writeSidecar(path, sidecar, mode);
+export function writeSidecarOf({ files }: TakenSlot, sidecar: Sidecar, mode: number): void {
+  cleared.delete(files.sidecar);
+  writeSidecar(files.sidecar, sidecar, mode);
 }
 
 /** For a turn that writes none yet: an old one, also of a program that this process was before, goes. */
-export function clearSidecarOf({ lane, index }: TakenSlot): void {
-  const path = slotFiles(lane, index).sidecar;
+export function clearSidecarOf({ files }: TakenSlot): void {
+  const path = files.sidecar;
   // One of another process proves nothing about us, so once is enough.
   if (cleared.has(path)) return;
   try {
@@ -33,8 +31,8 @@ export function clearSidecarOf({ lane, index }: TakenSlot): void {
 }
 
 /** Just before the unlock. Where the lock was replaced under us the sidecar there is another turn's. */
-export function removeSidecarOf({ lane, index, lock }: TakenSlot): void {
-  const path = slotFiles(lane, index).sidecar;
+export function removeSidecarOf({ files, lock }: TakenSlot): void {
+  const path = files.sidecar;
   if (!cleared.has(path) && isAtPath(lock) && removeSidecar(path)) remember(path);
 }
 

@@ -1,5 +1,4 @@
-import type { LaneFiles } from './lane-files.ts';
-import { slotFiles } from './lane-files.ts';
+import { type LaneFiles, type SlotFiles, slotFiles } from './lane-files.ts';
 import type { FileLocker } from './locker.ts';
 import { isBehind } from './queue.ts';
 import type { GateReport, OpenReason } from './reports.ts';
@@ -9,7 +8,7 @@ import { readWidth } from './width.ts';
 /** One slot of one lane, locked. */
 export interface TakenSlot {
   readonly lane: LaneFiles;
-  readonly index: number;
+  readonly files: SlotFiles;
   readonly lock: OpenLock;
 }
 
@@ -63,14 +62,15 @@ function takeLane(lane: LaneFiles, request: LanesRequest): LaneTake {
   // How wide it is matters only once the first slot is taken: one more file that most turns need not ask for.
   let width = 1;
   for (let index = 0; index < width; index += 1) {
-    const take = takeSlot(slotFiles(lane, index).lock, request.modes, request.locker);
-    if (take.kind === 'taken') return { kind: 'taken', slot: { lane, index, lock: take.slot } };
+    const files = slotFiles(lane, index);
+    const take = takeSlot(files.lock, request.modes, request.locker);
+    if (take.kind === 'taken') return { kind: 'taken', slot: { lane, files, lock: take.slot } };
     if (take.kind === 'unusable') {
       const { reason, errno, message } = take;
       return {
         kind: 'unusable',
         reason,
-        report: { lane: lane.name, path: slotFiles(lane, index).lock, message, errno },
+        report: { lane: lane.name, path: files.lock, message, errno },
       };
     }
     if (index === 0) width = widthOf(lane, request);

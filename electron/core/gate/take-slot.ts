@@ -40,19 +40,25 @@ export const PRIVATE_MODES: LockModes = { lock: 0o600, folder: 0o700 };
 export const SHARED_MODES: LockModes = { lock: 0o666, folder: 0o777 };
 
 const ATTEMPTS = 5;
-const MOST_PARKED = 16;
+const MOST_KEPT = 16;
 
 /**
- * Files we opened before and hold no lock on. Opening and closing costs more than locking; the inode
- * check that every taking needs anyway also finds out an opening that has grown old.
+ * Files that stay open from turn to turn, one for each path. Opening and closing costs more than
+ * locking; the inode check that every taking needs anyway also finds out an opening that has grown old.
  */
-const parked = new Map<string, OpenLock>();
+const kept = new Map<string, Kept>();
+
+interface Kept {
+  readonly lock: OpenLock;
+  /** A turn has it now; another one for the same path opens the file anew. */
+  inUse: boolean;
+}
 
 export function takeSlot(path: string, modes: LockModes, locker: FileLocker): SlotTake {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     let opened: OpenLock;
     try {
-      opened = unpark(path) ?? openLock(path, modes);
+      opened = takeKept(path) ?? openLock(path, modes);
     } catch (thrown) {
       return cannotOpen(path, thrown);
     }
@@ -63,7 +69,7 @@ export function takeSlot(path: string, modes: LockModes, locker: FileLocker): Sl
     }
     if (isAtPath(opened)) {
       if (outcome.kind === 'taken') return { kind: 'taken', slot: opened };
-      park(opened);
+      keep(opened);
       return { kind: 'busy' };
     }
     closeLock(opened);
@@ -74,7 +80,7 @@ export function takeSlot(path: string, modes: LockModes, locker: FileLocker): Sl
 export function releaseSlot(slot: OpenLock, locker: FileLocker): void {
   // Unlocked and not only closed: a child that was forked with the descriptor would keep the lane.
   locker.unlock(slot.fd);
-  park(slot);
+  keep(slot);
 }
 
 /** Whether the file that is locked is the file at its path (rule 19). */
@@ -87,18 +93,23 @@ export function isAtPath(opened: OpenLock): boolean {
   }
 }
 
-function unpark(path: string): OpenLock | undefined {
-  const found = parked.get(path);
-  if (found !== undefined) parked.delete(path);
-  return found;
+function takeKept(path: string): OpenLock | undefined {
+  const found = kept.get(path);
+  if (found === undefined || found.inUse) return undefined;
+  found.inUse = true;
+  return found.lock;
 }
 
-function park(opened: OpenLock): void {
-  if (parked.has(opened.path) || parked.size >= MOST_PARKED) closeLock(opened);
-  else parked.set(opened.path, opened);
+/** Nobody locks it now. */
+function keep(opened: OpenLock): void {
+  const known = kept.get(opened.path);
+  if (known?.lock === opened) known.inUse = false;
+  else if (known !== undefined || kept.size >= MOST_KEPT) closeLock(opened);
+  else kept.set(opened.path, { lock: opened, inUse: false });
 }
 
 function closeLock(opened: OpenLock): void {
+  if (kept.get(opened.path)?.lock === opened) kept.delete(opened.path);
   try {
     closeSync(opened.fd);
   } catch {

@@ -82,11 +82,14 @@ export function turnsText(turns: readonly string[]): string {
 }
 
 export function parseTurns(text: string | null | undefined): readonly string[] {
-  return (text ?? '')
+  if (text === null || text === undefined || text === '') return NO_TURNS;
+  return text
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '');
 }
+
+const NO_TURNS: readonly string[] = [];
 
 /** A comma would make two of one. */
 export function turnName(text: string): string {
