@@ -34,8 +34,8 @@ export class JsonHeadScan {
   #inString = false;
   #escaped = false;
   #stringFrom = 0;
-  #text: Buffer[] | null = null;
-  #textBytes = 0;
+  /** Of the string that goes by, a byte a character; null: it does not matter. */
+  #text: string | null = null;
   #key: string | null = null;
   #expectsKey = false;
   #scalar = '';
@@ -98,8 +98,7 @@ export class JsonHeadScan {
       case QUOTE:
         this.#inString = true;
         this.#stringFrom = offset;
-        this.#text = this.#depth === 1 ? [] : null;
-        this.#textBytes = 0;
+        this.#text = this.#depth === 1 && this.#matters() ? '' : null;
         return;
       case 0x7b:
       case 0x5b:
@@ -123,16 +122,20 @@ export class JsonHeadScan {
     }
   }
 
+  /** A key, or the value of one that is looked for. */
+  #matters(): boolean {
+    return this.#expectsKey || this.#key === 'model' || this.#key === 'user';
+  }
+
   #keep(chunk: Buffer, from: number, to: number): void {
     if (this.#text === null || to <= from) return;
-    this.#textBytes += to - from;
-    if (this.#textBytes > LONGEST_TEXT) this.#text = null;
-    else this.#text.push(Buffer.from(chunk.subarray(from, to)));
+    if (this.#text.length + to - from > LONGEST_TEXT) this.#text = null;
+    else this.#text += chunk.toString('latin1', from, to);
   }
 
   #endString(to: number): void {
     this.#inString = false;
-    const text = this.#depth === 1 && this.#text !== null ? unquoted(Buffer.concat(this.#text)) : null;
+    const text = this.#text === null ? null : unquoted(this.#text);
     this.#text = null;
     if (this.#depth !== 1) return;
     if (this.#expectsKey) {
@@ -158,8 +161,9 @@ function endOf(index: number, chunk: Buffer): number {
   return index < 0 ? chunk.length : index;
 }
 
-function unquoted(bytes: Buffer): string | null {
-  const text = bytes.toString('utf8');
+/** Bytes of UTF-8 as JSON has them between quotes. */
+function unquoted(bytes: string): string | null {
+  const text = /[\x80-\xff]/.test(bytes) ? Buffer.from(bytes, 'latin1').toString('utf8') : bytes;
   if (!text.includes('\\')) return text;
   try {
     const value: unknown = JSON.parse(`"${text}"`);
