@@ -58,24 +58,35 @@ export function answerHeaders(raw: RawHeaders, own: Readonly<Record<string, stri
     if (HOP_BY_HOP.has(lower) || named.has(lower) || lower.startsWith('x-landlord-')) continue;
     kept.push(name, raw[index + 1] ?? '');
   }
-  for (const [name, value] of Object.entries(own)) kept.push(name, headerText(value));
+  for (const name in own) kept.push(name, headerText(own[name] ?? ''));
   return kept;
 }
 
+const NO_NAMES: ReadonlySet<string> = new Set();
+/** What clients and servers say there, and it names no header. */
+const PLAIN_CONNECTION = /^(?:keep-alive|close)$/i;
+
 function namedByConnection(raw: RawHeaders): ReadonlySet<string> {
-  const names = new Set<string>();
+  let names: Set<string> | null = null;
   for (let index = 0; index + 1 < raw.length; index += 2) {
-    if (raw[index]?.toLowerCase() !== 'connection') continue;
-    for (const name of (raw[index + 1] ?? '').split(',')) names.add(name.trim().toLowerCase());
+    const said = raw[index + 1] ?? '';
+    if (raw[index]?.toLowerCase() !== 'connection' || PLAIN_CONNECTION.test(said)) continue;
+    names ??= new Set();
+    for (const name of said.split(',')) names.add(name.trim().toLowerCase());
   }
+  if (names === null) return NO_NAMES;
   // Nobody can have these taken off: without them a message can't be read.
   names.delete('content-length');
   names.delete('content-type');
   return names;
 }
 
+/** Nothing in it has to change. */
+const PLAIN_TEXT = /^[\x21-\x7e]{0,400}$/;
+
 /** A sentence as a header may carry it: one line of printable ASCII, at most 400 characters. */
 export function headerText(text: string): string {
+  if (PLAIN_TEXT.test(text)) return text;
   return text
     .replaceAll('’', "'")
     .replaceAll(/[^\x20-\x7e]+/g, ' ')
