@@ -124,35 +124,27 @@ export class DeviceQueue {
     this.#interactive += 1;
     // It has come that was expected.
     this.#calmAtMs = Number.NEGATIVE_INFINITY;
-    const beside = this.#batch;
     this.#options.onChange();
-    return this.#pass(beside, () => {
+    return new Started(this.#batch, () => {
       this.#interactive -= 1;
       this.#calmAtMs = Math.max(this.#calmAtMs, this.#options.monotonicMs() + this.#options.lingerMs);
+      this.#ended();
     });
   }
 
   #startBatch(aged: boolean): Pass {
     this.#batch += 1;
     if (aged) this.#aged += 1;
-    return this.#pass(0, () => {
+    return new Started(0, () => {
       this.#batch -= 1;
       if (aged) this.#aged -= 1;
+      this.#ended();
     });
   }
 
-  #pass(beside: number, end: () => void): Pass {
-    let over = false;
-    return {
-      beside,
-      [Symbol.dispose]: () => {
-        if (over) return;
-        over = true;
-        end();
-        this.#options.onChange();
-        this.#look();
-      },
-    };
+  #ended(): void {
+    this.#options.onChange();
+    this.#look();
   }
 
   #mustYield(nowMs: number): boolean {
@@ -201,4 +193,20 @@ export class DeviceQueue {
 export interface Pass extends Disposable {
   /** Batch requests that were in flight when it started. */
   readonly beside: number;
+}
+
+class Started implements Pass {
+  readonly beside: number;
+  #end: (() => void) | null;
+
+  constructor(beside: number, end: () => void) {
+    this.beside = beside;
+    this.#end = end;
+  }
+
+  [Symbol.dispose](): void {
+    const end = this.#end;
+    this.#end = null;
+    end?.();
+  }
 }

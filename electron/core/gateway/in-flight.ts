@@ -16,38 +16,54 @@ export interface Flight {
  * its backend can show it, and whose turn it serves (rule 7).
  */
 export class InFlight {
-  readonly #flights = new Map<number, Flight>();
+  readonly #flights = new Set<Flight>();
   readonly #uses = new Map<string, { interactive: number; batch: number }>();
   #next = 1;
 
   enter(flight: Omit<Flight, 'id'>): Disposable {
-    const id = this.#next;
+    const { modelId, deviceId, class: turnClass, caller, sinceMs } = flight;
+    const entered = { id: this.#next, modelId, deviceId, class: turnClass, caller, sinceMs };
     this.#next += 1;
-    this.#flights.set(id, { ...flight, id });
-    this.#count(flight, 1);
-    return {
-      [Symbol.dispose]: () => {
-        if (this.#flights.delete(id)) this.#count(flight, -1);
-      },
-    };
+    this.#flights.add(entered);
+    this.#count(entered, 1);
+    return new Entered(this, entered);
+  }
+
+  leave(flight: Flight): void {
+    if (this.#flights.delete(flight)) this.#count(flight, -1);
   }
 
   /** null: nobody uses it now. An interactive turn outranks the batch beside it. */
   use(modelId: string): ModelUse | null {
     const use = this.#uses.get(modelId);
-    if (use === undefined) return null;
+    if (use === undefined || use.interactive + use.batch === 0) return null;
     return { class: use.interactive > 0 ? 'interactive' : 'batch', requests: use.interactive + use.batch };
   }
 
   list(): readonly Flight[] {
-    return [...this.#flights.values()];
+    return [...this.#flights];
   }
 
-  #count({ modelId, class: turnClass }: Omit<Flight, 'id'>, by: 1 | -1): void {
+  #count({ modelId, class: turnClass }: Flight, by: 1 | -1): void {
     if (modelId === null) return;
-    const use = this.#uses.get(modelId) ?? { interactive: 0, batch: 0 };
+    const known = this.#uses.get(modelId);
+    const use = known ?? { interactive: 0, batch: 0 };
     use[turnClass] += by;
-    if (use.interactive + use.batch === 0) this.#uses.delete(modelId);
-    else this.#uses.set(modelId, use);
+    if (known === undefined) this.#uses.set(modelId, use);
+  }
+}
+
+/** In flight until it is disposed. */
+class Entered implements Disposable {
+  readonly #flights: InFlight;
+  readonly #flight: Flight;
+
+  constructor(flights: InFlight, flight: Flight) {
+    this.#flights = flights;
+    this.#flight = flight;
+  }
+
+  [Symbol.dispose](): void {
+    this.#flights.leave(this.#flight);
   }
 }

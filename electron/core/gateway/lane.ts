@@ -6,7 +6,13 @@ import { heldInLine, type LineHolder, turnHolds } from '../gate/nested.ts';
 import { newcomerName } from '../gate/queue.ts';
 import type { OnReport } from '../gate/reports.ts';
 import type { TurnClass } from '../gate/sidecar.ts';
-import { type BusyTurn, type CancelledTurn, type GrantedTurn, parseTurns } from '../gate/turn.ts';
+import {
+  type BusyTurn,
+  type CancelledTurn,
+  type GrantedTurn,
+  type HeldTurn,
+  parseTurns,
+} from '../gate/turn.ts';
 import { slotsOf } from '../gate/width.ts';
 import { callingProcess } from './caller.ts';
 import type { Departure } from './departure.ts';
@@ -111,21 +117,32 @@ function settled(wish: LaneWish, turn: GrantedTurn | BusyTurn | CancelledTurn): 
     case 'cancelled':
       return { kind: 'left' };
     case 'held': {
-      const { lines } = wish;
-      lines.took(lineOf(wish), turn.turn);
-      let over = false;
-      const release = (): void => {
-        if (over) return;
-        over = true;
-        turn.release();
-        lines.released(lineOf(wish), turn.turn);
-      };
-      return { kind: 'held', turn: { [Symbol.dispose]: release }, name: turn.turn };
+      return { kind: 'held', turn: new TurnInLine(turn, wish.lines, lineOf(wish)), name: turn.turn };
     }
     case 'nested':
       return { kind: 'held', turn, name: turn.turn };
     default:
       return { kind: 'held', turn, name: null };
+  }
+}
+
+/** Its line is told when it has the lane, and when it gives it back. */
+class TurnInLine implements Disposable {
+  readonly #turn: HeldTurn;
+  readonly #lines: LaneLines;
+  readonly #line: string;
+
+  constructor(turn: HeldTurn, lines: LaneLines, line: string) {
+    this.#turn = turn;
+    this.#lines = lines;
+    this.#line = line;
+    lines.took(line, turn.turn);
+  }
+
+  [Symbol.dispose](): void {
+    if (!this.#lines.holds(this.#line, this.#turn.turn)) return;
+    this.#turn.release();
+    this.#lines.released(this.#line, this.#turn.turn);
   }
 }
 
