@@ -12,19 +12,32 @@ export interface PromptTimings {
 export function promptTimings(tail: string): PromptTimings | null {
   const at = tail.lastIndexOf('"timings"');
   if (at < 0) return null;
-  const figure = (name: string): number => {
-    const found = new RegExp(`"${name}"\\s*:\\s*(\\d+(?:\\.\\d+)?)`).exec(tail.slice(at));
-    return Number(found?.[1] ?? Number.NaN);
-  };
-  const [cachedTokens, readTokens, readMs] = [figure('cache_n'), figure('prompt_n'), figure('prompt_ms')];
-  if (![cachedTokens, readTokens, readMs].every(Number.isFinite)) return null;
+  const [cachedTokens, readTokens, readMs] = [
+    figure(tail, at, '"cache_n"'),
+    figure(tail, at, '"prompt_n"'),
+    figure(tail, at, '"prompt_ms"'),
+  ];
+  if (cachedTokens === null || readTokens === null || readMs === null) return null;
   return { cachedTokens, readTokens, readMs };
+}
+
+const FIGURE = /\s*:\s*(\d+(?:\.\d+)?)/y;
+
+/** The first behind that name from there on; null: there is none. */
+function figure(text: string, from: number, name: string): number | null {
+  const at = text.indexOf(name, from);
+  if (at < 0) return null;
+  FIGURE.lastIndex = at + name.length;
+  const found = FIGURE.exec(text)?.[1];
+  return found === undefined ? null : Number(found);
 }
 
 interface Waiting {
   readonly tokens: number;
   readonly msPerToken: number | null;
 }
+
+const NONE: readonly Waiting[] = [];
 
 /** Fewer tokens than this say little of a server's pace. */
 const PACE_TOKENS = 64;
@@ -71,7 +84,7 @@ export class Reuse {
 
   /** Milliseconds of prompt that parking saved this answer; null: none, or not known. */
   answered(modelId: string, tail: string): number | null {
-    const waiting = this.#waiting.get(modelId) ?? [];
+    const waiting = this.#waiting.get(modelId) ?? NONE;
     const timings = promptTimings(tail);
     if (timings === null) return null;
     const { cachedTokens, readTokens, readMs } = timings;
