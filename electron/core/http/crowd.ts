@@ -58,10 +58,8 @@ export function limitConnections(server: Server, limit = connectionLimit(openFil
     const { socket } = request;
     if (!quiet.delete(socket)) return;
     asking.set(socket, request);
-    response.once('finish', () => {
-      if (!request.complete) cutOff(request, socket);
-    });
-    response.once('close', () => {
+    response.on('close', () => {
+      if (!socket.destroyed && !request.complete) cutOff(request, socket);
       if (asking.delete(socket) && !socket.destroyed) quiet.add(socket);
     });
   });
