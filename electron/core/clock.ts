@@ -10,6 +10,9 @@ export interface Clock {
 }
 
 export const systemClock: Clock = {
-  monotonicMs: () => Number(process.hrtime.bigint() / 1_000n) / 1000,
+  monotonicMs: () => {
+    const [seconds, nanoseconds] = process.hrtime();
+    return seconds * 1000 + nanoseconds / 1e6;
+  },
   epochMs: () => Date.now(),
 };
