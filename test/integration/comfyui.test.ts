@@ -122,9 +122,54 @@ describe('ComfyUI', () => {
     expect(landlord.events.slice(from).filter((one) => one.kind === 'evicted')).toEqual([]);
   });
 
-  it('its growth is named when it threatens the floor', async () => {
-    await landlord.must({ type: 'unload', model: 'more', force: true });
+  it.each([
+    ['below the floor', 16],
+    ['below the hard floor', 17.2],
+  ])('%s it is asked, and the idle model stays', async (_, growsToGb) => {
+    await landlord.restart();
+    await landlord.seen();
+    if (landlord.model('router/more').status === 'loaded')
+      await landlord.must({ type: 'unload', model: 'more', force: true });
+    hold(4 * GB);
+    await landlord.must({ type: 'load', model: 'talk', force: false });
+    await until(() => landlord.model('router/talk').busy === false, 20_000, 'it to be idle');
+    await until(
+      () => landlord.runtime.state().tenants.some((one) => one.name === 'ComfyUI'),
+      20_000,
+      'ComfyUI among the tenants',
+    );
+    const from = landlord.events.length;
+    const before = await asked();
+    hold(growsToGb * GB);
+    await giveBackOnceAsked(before);
+    const told = await landlord.event('tenant_asked', { from });
+    expect(told.reason).toMatch(
+      /ComfyUI was asked to free its memory, since the desktop is short of memory: \d+\.\d GB came back/,
+    );
+    expect(landlord.model('router/talk').status).toBe('loaded');
+    expect(landlord.events.slice(from).filter((one) => one.kind === 'evicted')).toEqual([]);
+  });
+
+  it('that makes a picture is left alone below the floor: an idle model goes', async () => {
+    await landlord.restart();
+    await landlord.seen();
+    hold(4 * GB);
+    await landlord.must({ type: 'load', model: 'talk', force: false });
+    await until(() => landlord.model('router/talk').busy === false, 20_000, 'it to be idle');
+    await fetch(`${comfyUrl}/work`, { method: 'POST', body: '{"working":true}' });
+    const from = landlord.events.length;
+    const before = await asked();
+    hold(16 * GB);
+    const evicted = await landlord.event('evicted', { from, limitMs: 60_000 });
+    expect(evicted.model).toBe('router/talk');
+    expect(await asked()).toBe(before);
+    await fetch(`${comfyUrl}/work`, { method: 'POST', body: '{"working":false}' });
     hold(0.4 * GB);
+  });
+
+  it('its growth is named when it threatens the floor', async () => {
+    hold(0.4 * GB);
+    await landlord.must({ type: 'load', model: 'talk', force: false });
     const from = landlord.events.length;
     await fetch(`${comfyUrl}/work`, { method: 'POST', body: '{"working":true}' });
     await until(

@@ -36,6 +36,8 @@ const KEEPS_BYTES = 1_000_000_000;
 const PAUSE_MS = 60_000;
 /** It frees between two pictures, and within a moment while it makes none. */
 const FREE_LIMIT_MS = 8_000;
+/** Until it has said whether it makes a picture, what a known one would give counts as coming. */
+const ANSWER_LIMIT_MS = 1_000;
 /** While a floor stays broken. */
 const SEEK_EVERY_MS = 5_000;
 const DEFAULT_PORT = 8188;
@@ -51,6 +53,7 @@ export class ComfyGuests {
   readonly #askedAtMs = new Map<number, number>();
   /** By device: when somebody to ask was last looked for. */
   readonly #soughtAtMs = new Map<string, number>();
+  #provenAtMs = Number.NEGATIVE_INFINITY;
   /** By device: what is on its way, until when. */
   readonly #giving = new Map<string, { readonly bytes: number; readonly untilMs: number }>();
 
@@ -64,14 +67,14 @@ export class ComfyGuests {
     const offers: Offer[] = [];
     for (const guest of this.#guests.values()) {
       const bytes = this.#held(guest.pid);
-      if (this.#mayAsk(guest) || bytes < KEEPS_BYTES) continue;
+      if (this.#mayAsk(guest) || (bytes !== null && bytes < KEEPS_BYTES)) continue;
       if ((await this.#client(guest).isWorking()) !== false) continue;
       offers.push({
         id: `comfyui ${guest.pid}`,
-        text: `ComfyUI (process ${guest.pid}, ${guest.url}) holds ${formatBytes(bytes)} and makes no picture now. With \`comfyui: found\` in the settings it is asked by itself before a model is evicted.`,
+        text: `ComfyUI (process ${guest.pid}, ${guest.url}) holds ${bytes === null ? 'memory' : formatBytes(bytes)} and makes no picture now. With \`comfyui: found\` in the settings it is asked by itself before a model is evicted.`,
         label: 'Ask ComfyUI to free its memory',
         question: 'Ask ComfyUI to unload its models? It loads them again with its next picture.',
-        run: () => this.#ask(guest, 'you asked for it'),
+        run: () => this.#ask(guest, 'you asked for it', null),
       });
     }
     this.#world.offer(offers);
@@ -83,9 +86,19 @@ export class ComfyGuests {
     for (const row of rows) await this.#prove(row);
   }
 
+  /** One that has just come is proven before a floor is broken, not because one is. */
+  #knowEarly(nowMs: number): void {
+    const settings = this.#world.settings();
+    if ((settings !== 'found' && settings.length === 0) || nowMs - this.#provenAtMs < SEEK_EVERY_MS) return;
+    if (this.#rows().every((row) => this.#guests.get(row.pid)?.startTimeTicks === row.startTimeTicks)) return;
+    this.#provenAtMs = nowMs;
+    void this.#find();
+  }
+
   /** For the guards: asks where a floor is broken, and says what is on its way by device. At once. */
   relieve(devices: readonly GuardDevice[]): ReadonlyMap<string, number> {
     const nowMs = this.#world.monotonicMs();
+    this.#knowEarly(nowMs);
     const giving = new Map<string, number>();
     for (const { id, freeBytes, floorBytes, fresh } of devices) {
       const isShort = fresh && freeBytes !== null && floorBytes !== null && freeBytes < floorBytes;
@@ -93,7 +106,15 @@ export class ComfyGuests {
       if (coming !== undefined && coming.untilMs > nowMs) giving.set(id, coming.bytes);
       else if (isShort && nowMs - (this.#soughtAtMs.get(id) ?? Number.NEGATIVE_INFINITY) > SEEK_EVERY_MS) {
         this.#soughtAtMs.set(id, nowMs);
-        void this.makeRoom(id, 'the desktop is short of memory');
+        const bytes = this.#askable(id).reduce((sum, guest) => sum + this.#wouldGive(guest.pid, id), 0);
+        if (bytes > 0) {
+          // In the same step, or a model would go before it could answer.
+          this.#giving.set(id, { bytes, untilMs: nowMs + ANSWER_LIMIT_MS });
+          giving.set(id, bytes);
+        }
+        void this.makeRoom(id, 'the desktop is short of memory').then((freed) => {
+          if (freed === 0) this.#giving.delete(id);
+        });
       }
     }
     return giving;
@@ -104,51 +125,70 @@ export class ComfyGuests {
     const settings = this.#world.settings();
     if (settings !== 'found' && settings.length === 0) return 0;
     await this.#find();
-    const nowMs = this.#world.monotonicMs();
-    const asked = [...this.#guests.values()].filter(
-      (guest) =>
-        this.#mayAsk(guest) &&
-        this.#held(guest.pid, deviceId) >= KEEPS_BYTES &&
-        nowMs - (this.#askedAtMs.get(guest.pid) ?? Number.NEGATIVE_INFINITY) > PAUSE_MS,
-    );
+    const asked = this.#askable(deviceId);
     if (asked.length === 0) return 0;
-    const results = await Promise.all(asked.map((guest) => this.#ask(guest, why)));
+    const results = await Promise.all(asked.map((guest) => this.#ask(guest, why, deviceId)));
     return results.reduce((sum, one) => sum + (one.ok ? (one.value.numbers?.freedBytes ?? 0) : 0), 0);
   }
 
-  async #ask(guest: Guest, why: string): Promise<Result<CommandDone>> {
+  /** Known ones on a device that may be asked, were not asked a moment ago, and hold enough, or nobody knows what. */
+  #askable(deviceId: string): readonly Guest[] {
+    const nowMs = this.#world.monotonicMs();
+    return [...this.#guests.values()].filter((guest) => {
+      const rows = this.#rows().filter((row) => row.pid === guest.pid && row.deviceId === deviceId);
+      const heldBytes = this.#held(guest.pid, deviceId);
+      return (
+        rows.length > 0 &&
+        this.#mayAsk(guest) &&
+        (heldBytes === null || heldBytes >= KEEPS_BYTES) &&
+        nowMs - (this.#askedAtMs.get(guest.pid) ?? Number.NEGATIVE_INFINITY) > PAUSE_MS
+      );
+    });
+  }
+
+  /** Nothing is promised in the name of one whose memory the driver does not tell. */
+  #wouldGive(pid: number, deviceId: string): number {
+    return Math.max(0, (this.#held(pid, deviceId) ?? 0) - KEEPS_BYTES / 2);
+  }
+
+  /** `deviceId` null: wherever it is. */
+  async #ask(guest: Guest, why: string, deviceId: string | null): Promise<Result<CommandDone>> {
     const world = this.#world;
     const client = this.#client(guest);
     const isWorking = await client.isWorking();
     if (isWorking !== false)
       return fail('model_busy', 'ComfyUI is making a picture: it is asked once that is done.');
     this.#askedAtMs.set(guest.pid, world.monotonicMs());
-    const heldBytes = this.#held(guest.pid);
-    const [row] = this.#rows().filter((one) => one.pid === guest.pid);
-    if (row !== undefined)
-      this.#giving.set(row.deviceId, {
-        bytes: Math.max(0, heldBytes - KEEPS_BYTES / 2),
+    const where = deviceId ?? this.#rows().find((one) => one.pid === guest.pid)?.deviceId ?? null;
+    const heldBytes = this.#held(guest.pid, where);
+    if (where !== null)
+      this.#giving.set(where, {
+        bytes: this.#wouldGive(guest.pid, where),
         untilMs: world.monotonicMs() + FREE_LIMIT_MS,
       });
     const freed = await client.free();
     if (!freed.ok) {
-      if (row !== undefined) this.#giving.delete(row.deviceId);
+      if (where !== null) this.#giving.delete(where);
       return freed;
     }
     const isLess = (): boolean => {
       world.sampleSoon();
-      return this.#held(guest.pid) < heldBytes - KEEPS_BYTES / 2;
+      const nowBytes = this.#held(guest.pid, where);
+      return heldBytes !== null && nowBytes !== null && nowBytes < heldBytes - KEEPS_BYTES / 2;
     };
     await world.until(isLess, FREE_LIMIT_MS);
-    if (row !== undefined) this.#giving.delete(row.deviceId);
-    const freedBytes = Math.max(0, heldBytes - this.#held(guest.pid));
+    if (where !== null) this.#giving.delete(where);
+    const leftBytes = this.#held(guest.pid, where);
+    const freedBytes = heldBytes === null || leftBytes === null ? null : Math.max(0, heldBytes - leftBytes);
     const message =
-      freedBytes === 0
-        ? `ComfyUI was asked to free its memory, since ${why}; it still holds ${formatBytes(heldBytes)}.`
-        : `ComfyUI was asked to free its memory, since ${why}: ${formatBytes(freedBytes)} came back. It loads its models again with its next picture.`;
+      freedBytes === null
+        ? `ComfyUI was asked to free its memory, since ${why}; the driver does not tell what it holds.`
+        : freedBytes === 0
+          ? `ComfyUI was asked to free its memory, since ${why}; it still holds ${formatBytes(heldBytes)}.`
+          : `ComfyUI was asked to free its memory, since ${why}: ${formatBytes(freedBytes)} came back. It loads its models again with its next picture.`;
     world.tell({
       kind: 'tenant_asked',
-      ...(row === undefined ? {} : { deviceId: row.deviceId }),
+      ...(where === null ? {} : { deviceId: where }),
       reason: message,
       numbers: { pid: guest.pid, heldBytes, freedBytes },
     });
@@ -179,10 +219,13 @@ export class ComfyGuests {
     return this.#world.rows().filter((row) => row.name === 'ComfyUI');
   }
 
-  #held(pid: number, deviceId: string | null = null): number {
-    return this.#rows()
-      .filter((row) => row.pid === pid && (deviceId === null || row.deviceId === deviceId))
-      .reduce((sum, row) => sum + (row.bytes ?? 0), 0);
+  /** null: the driver does not tell. `deviceId` null: on all of them. */
+  #held(pid: number, deviceId: string | null = null): number | null {
+    const mine = this.#rows().filter(
+      (row) => row.pid === pid && (deviceId === null || row.deviceId === deviceId),
+    );
+    if (mine.some((row) => row.bytes === null)) return null;
+    return mine.reduce((sum, row) => sum + (row.bytes ?? 0), 0);
   }
 
   #client(guest: Guest): ComfyUi {

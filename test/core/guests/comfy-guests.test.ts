@@ -12,7 +12,7 @@ const GB = 1_000_000_000;
 function bench(settings: ComfySettings, more: { isComfy?: boolean } = {}) {
   const one = {
     working: false as boolean | null,
-    heldBytes: 9 * GB,
+    heldBytes: (9 * GB) as number | null,
     afterFreeBytes: 0.4 * GB,
     nowMs: 100_000,
     frees: [] as string[],
@@ -128,6 +128,41 @@ describe('a ComfyUI that holds memory', () => {
     // It was asked, and gave nothing within its time: the guards wait for it no longer.
     while (one.events.length === 0) await new Promise(setImmediate);
     expect(guests.relieve([device({ id: 'sim:0', freeBytes: 1 })])).toEqual(new Map());
+  });
+
+  it('counts as giving in the very step a floor is seen broken, once it is known, and no longer when it works', async () => {
+    const { one, guests } = bench('found');
+    await guests.look();
+    const short = [device({ id: 'sim:0', freeBytes: 1 })];
+    expect(guests.relieve(short)).toEqual(new Map([['sim:0', 8.5 * GB]]));
+
+    const busy = bench('found');
+    await busy.guests.look();
+    busy.one.working = true;
+    expect(busy.guests.relieve(short).get('sim:0')).toBe(8.5 * GB);
+    for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+    expect(busy.guests.relieve(short)).toEqual(new Map());
+    expect([one.frees.length, busy.one.frees.length]).toEqual([1, 0]);
+  });
+
+  it('of which the driver does not tell what it holds is asked, and nothing is promised in its name', async () => {
+    const { one, guests } = bench('found');
+    one.heldBytes = null;
+    await guests.look();
+    const short = [device({ id: 'sim:0', freeBytes: 1 })];
+    expect(guests.relieve(short)).toEqual(new Map());
+    while (one.events.length === 0) await new Promise(setImmediate);
+    expect(one.frees).toHaveLength(1);
+    expect(one.events[0]?.reason).toMatch(/the driver does not tell what it holds/);
+    expect(one.events[0]?.numbers).toMatchObject({ heldBytes: null, freedBytes: null });
+  });
+
+  it('on two cards is asked for the one that is short', async () => {
+    const { one, guests } = bench('found');
+    await guests.look();
+    expect(guests.relieve([device({ id: 'sim:1', freeBytes: 1 })])).toEqual(new Map());
+    for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+    expect(one.frees).toEqual([]);
   });
 
   it('another program of that name is not asked for anything', async () => {
