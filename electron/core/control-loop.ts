@@ -11,6 +11,7 @@ import type { ControlLoopOptions } from './loop/control-options.ts';
 import { Models } from './loop/models.ts';
 import { Orders } from './loop/orders.ts';
 import { eventOf, gaveNothing } from './loop/outcome-events.ts';
+import { SamplerNews } from './loop/sampler-news.ts';
 import { Sight } from './loop/sight.ts';
 import { backendNews, modelEvents, type ToldModel, toldModel } from './loop/status-events.ts';
 import { DeviceTeller, expired } from './loop/teller.ts';
@@ -41,6 +42,7 @@ export class ControlLoop {
   readonly #toldModels = new Map<string, ToldModel>();
   readonly #toldBackends = new Map<string, BackendSnapshot['status']>();
   readonly #devices = new DeviceTeller();
+  readonly #samplerNews = new SamplerNews();
   /** What people have ordered and still wait for. */
   readonly orders = new Orders(() => this.step());
   readonly #promised = new Set<string>();
@@ -103,6 +105,8 @@ export class ControlLoop {
 
   onSamples(set: SampleSet): void {
     this.sight.take(set);
+    const { clock, journal } = this.#options;
+    for (const event of this.#samplerNews.take(set, clock.monotonicMs())) journal.tell(event);
     this.step();
   }
 

@@ -168,6 +168,8 @@ describe('a driver that never answers', () => {
         60_000,
         'the silent sampler to be told',
       );
+      const restarted = (await served.events()).find(({ kind }) => kind === 'sampler_restarted');
+      expect(restarted?.reason).toContain('did not answer');
       figure('slowest /healthz while sysfs hangs', milliseconds(await slowest(served, 40)));
       const [card] = (await served.state()).devices;
       expect(card === undefined || card.freeBytes === null).toBe(true);
