@@ -21,6 +21,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 const WAYS: readonly (readonly string[])[] = [
   ['-c', '4096'],
   ['-c', '3000', '-np', '3', '-ub', '128'],
+  ['-c', '769', '-np', '3'],
   ['-c', '5000', '-np', '6', '-kvu', '--swa-full', '-ctk', 'q8_0', '-ctv', 'q8_0'],
   ['-c', '2048', '-np', '1', '-fa', 'off'],
 ];

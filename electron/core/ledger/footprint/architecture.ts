@@ -1,8 +1,8 @@
 import { type CompressedFacts, compressedOf } from './compressed.ts';
 import { archNumber, type GgufHeader, perLayer } from './gguf-header.ts';
-import { type IndexerRow, indexerRows } from './indexer.ts';
+import { type IndexerRow, indexerRows, type SelectionFacts, selectionOf } from './indexer.ts';
 import { type LatentFacts, latentOf } from './mla.ts';
-import { type RecurrentFacts, recurrentOf } from './recurrent.ts';
+import { type RecurrentFacts, recurrentOf, rollsBack } from './recurrent.ts';
 import { type WindowFacts, windowOf } from './swa.ts';
 
 /** What one block of the model keeps per token, as elements of one cache row. */
@@ -36,12 +36,19 @@ export interface ModelFacts {
   readonly experts: number;
   readonly expertsUsed: number;
   readonly expertFeedForward: number;
+  /** Embeddings that each layer has of its own, beside the one of the input; 0: none. */
+  readonly layerEmbedding: number;
   /** A gate beside the feed-forward's way up, in a tensor of its own or in the same. */
   readonly gated: boolean;
   readonly window: WindowFacts | null;
   readonly latent: LatentFacts | null;
   readonly recurrent: RecurrentFacts | null;
+  /** Keeps a state more for each token drafted ahead. */
+  readonly rollsBack: boolean;
   readonly compressed: CompressedFacts | null;
+  readonly selection: SelectionFacts | null;
+  /** llama.cpp turns flash attention off for it, whatever is asked for. */
+  readonly withoutFlash: boolean;
   /** Reads a whole text at once and keeps no cache (embedding models). */
   readonly encoder: boolean;
   readonly notes: readonly string[];
@@ -49,12 +56,15 @@ export interface ModelFacts {
 
 /** llama.cpp makes no memory for these (`create_memory`); they read a text at once. */
 const ENCODERS =
-  /^(?:bert|modern-bert|neo-bert|eurobert|jina-bert-v[23]|nomic-bert(?:-moe)?|gemma-embedding|wavtokenizer-dec|dream|llada(?:-moe)?|rnd1|clip)$/;
+  /^(?:bert|modern-bert|neo-bert|eurobert|jina-bert-v[23]|nomic-bert(?:-moe)?|gemma-embedding2?|wavtokenizer-dec|dream|llada(?:-moe)?|rnd1|clip)$/;
 
 /**
  * Layers before this one own their cache where the file has no key for it (llama.cpp, models/gemma3n.cpp).
  */
 const OWN_CACHE_LAYERS: Readonly<Record<string, number>> = { gemma3n: 20 };
+
+/** Where the file does not say it (llama.cpp, models/gemma3n.cpp). */
+const LAYER_EMBEDDING: Readonly<Record<string, number>> = { gemma3n: 256 };
 
 export function factsOf(header: GgufHeader): ModelFacts {
   const { architecture } = header;
@@ -106,12 +116,19 @@ export function factsOf(header: GgufHeader): ModelFacts {
     trainedContext: archNumber(header, 'context_length'),
     experts: archNumber(header, 'expert_count') ?? 0,
     expertsUsed: most(header, 'expert_used_count', count),
-    expertFeedForward: most(header, 'expert_feed_forward_length', count),
+    // Mixtral and others of its time: as wide as the feed-forward width that the file names.
+    expertFeedForward:
+      most(header, 'expert_feed_forward_length', count) || most(header, 'feed_forward_length', count),
+    layerEmbedding:
+      archNumber(header, 'embedding_length_per_layer_input') ?? LAYER_EMBEDDING[architecture] ?? 0,
     gated: isGated(header, Math.max(0, ...feedForward)),
     window,
     latent: latentOf(header),
     recurrent,
+    rollsBack: rollsBack(architecture),
     compressed: compressedOf(header, count, lengths.plain.key),
+    selection: selectionOf(header, indexers),
+    withoutFlash: architecture === 'grok',
     encoder,
     notes,
   };

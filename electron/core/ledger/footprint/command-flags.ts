@@ -3,6 +3,8 @@ import { DEFAULT_FLAGS, type LoadFlags, slotsOf, type TensorOverride } from './f
 type Change = (flags: LoadFlags, value: string) => LoadFlags;
 
 const DEFAULT_DRAFT_TOKENS = 3;
+/** Kinds of drafting that go back on a recurrent state token by token (common.h, `need_n_rs_seq`). */
+const ROLLING_BACK = new Set(['draft-mtp', 'draft-eagle3', 'draft-dflash', 'draft-dspark']);
 const ALL_LAYERS = Number.MAX_SAFE_INTEGER;
 
 /** llama-server's flags that take a value (llama-server(1), common/arg.cpp), and ik_llama.cpp's. */
@@ -34,10 +36,14 @@ const WITH_VALUE: Readonly<Record<string, Change>> = {
     ...flags,
     draft: { ...flags.draft, ubatch: count(value, null, 1) },
   }),
-  '--spec-type': (flags, value) => ({
-    ...flags,
-    nextTokenDraft: value.split(',').includes('draft-mtp') ? flags.nextTokenDraft || DEFAULT_DRAFT_TOKENS : 0,
-  }),
+  '--spec-type': (flags, value) => {
+    const types = value.split(',');
+    return {
+      ...flags,
+      nextTokenDraft: types.includes('draft-mtp') ? DEFAULT_DRAFT_TOKENS : 0,
+      rollbackTokens: types.some((type) => ROLLING_BACK.has(type)) ? DEFAULT_DRAFT_TOKENS : 0,
+    };
+  },
 };
 
 /** Sizes one cache for all slots, where no context is asked for. */
@@ -121,7 +127,15 @@ export function commandFlags(args: readonly string[]): LoadFlags {
       if (given === null) index++;
     }
   }
-  if (draftTokens !== null && flags.nextTokenDraft > 0) flags = { ...flags, nextTokenDraft: draftTokens };
+  if (draftTokens !== null) {
+    const asked = draftTokens;
+    const each = (kept: number): number => (kept > 0 ? asked : 0);
+    flags = {
+      ...flags,
+      nextTokenDraft: each(flags.nextTokenDraft),
+      rollbackTokens: each(flags.rollbackTokens),
+    };
+  }
   if (perSlot !== null && flags.contextTokens === null)
     flags = { ...flags, contextTokens: perSlot * slotsOf(flags).sequences, unified: true };
   return flags;

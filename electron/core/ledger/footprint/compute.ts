@@ -17,6 +17,8 @@ export const FEW_OUTPUTS_BUILD = 9450;
  *   experts        masks + the same of all at work, or their results side by side
  *   attention      masks + queries, keys and residuals; the whole score matrix without flash attention
  *   state          masks + 6 × the state's inner width, or 2 × the convolution's + 5 × embedding
+ *   selection      attention + what an indexer computes of each cell, and the tokens it has chosen
+ *   layers' own    3 × each layer's own embedding + 5 × embedding
  *   output         vocabulary × outputs, and what is still held there: on one device alone
  */
 export function computeBytes(facts: ModelFacts, flags: LoadFlags, shape: CacheShape): number {
@@ -37,13 +39,19 @@ function layerStretches(facts: ModelFacts, flags: LoadFlags, shape: CacheShape):
   const scores = flash ? 0 : widest(facts, (layer) => layer.heads) * cells;
   const gates = facts.gated ? 3 : 2;
   const active = facts.expertsUsed * facts.expertFeedForward;
+  const attention = flash
+    ? 2 * query + 3 * embedding + 4 * key
+    : 3 * query + 3 * embedding + 2 * key + scores;
+  const latent = latentElements(facts, flags) + (flash ? 0 : scores);
   const stretches = [
     gates * widest(facts, (layer) => layer.feedForward) + 5 * embedding,
     3 * active + 5 * embedding,
     2 * facts.expertsUsed * embedding + 2 * active,
-    flash ? 2 * query + 3 * embedding + 4 * key : 3 * query + 3 * embedding + 2 * key + scores,
-    latentElements(facts, flags) + (flash ? 0 : scores),
+    attention,
+    latent,
+    Math.max(attention, latent) + selectionElements(facts, cells),
     stateElements(facts),
+    3 * facts.layers.length * facts.layerEmbedding + 5 * embedding,
   ];
   return (
     masks +
@@ -82,6 +90,11 @@ function turnedBytes(facts: ModelFacts, flags: LoadFlags, cells: number): number
   const { latent } = facts;
   if (latent === null || !latent.inFile || flags.latentCache || flags.flashAttention !== 'off') return 0;
   return 2 * cells * latent.rankElements;
+}
+
+function selectionElements({ selection }: ModelFacts, cells: number): number {
+  if (selection === null) return 0;
+  return selection.perCell * cells + selection.layers * Math.min(selection.tokens, cells);
 }
 
 function stateElements(facts: ModelFacts): number {

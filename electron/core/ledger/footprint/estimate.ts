@@ -35,11 +35,12 @@ export interface Companions {
 /** Pure: the header has been read, the flags are how it is really started. */
 export function estimate(
   header: GgufHeader,
-  flags: LoadFlags,
+  asked: LoadFlags,
   kind: DeviceKind,
   companions: Companions = {},
 ): Footprint {
   const facts = factsOf(header);
+  const flags: LoadFlags = facts.withoutFlash ? { ...asked, flashAttention: 'off' } : asked;
   const notes = [...facts.notes];
   const shape = cacheShape(facts, flags);
   const main = facts.layers.length - facts.nextTokenLayers;

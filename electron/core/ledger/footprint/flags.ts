@@ -34,6 +34,8 @@ export interface LoadFlags {
   readonly latentCache: boolean;
   /** Tokens drafted ahead by the model's own next-token layers; 0: none. */
   readonly nextTokenDraft: number;
+  /** Tokens drafted ahead in a way that goes back on a state (`draft-mtp`, `draft-eagle3`, …); 0: none. */
+  readonly rollbackTokens: number;
   /** For the draft model. null: as for the model itself. */
   readonly draft: {
     readonly cacheTypeK: string;
@@ -79,6 +81,7 @@ export const DEFAULT_FLAGS: LoadFlags = {
   projectorOnDevice: true,
   latentCache: false,
   nextTokenDraft: 0,
+  rollbackTokens: 0,
   draft: { cacheTypeK: 'f16', cacheTypeV: 'f16', gpuLayers: null, ubatch: null },
   devices: 1,
   fit: true,

@@ -26,12 +26,16 @@ export function indexerRows(header: GgufHeader, count: number, stack: Stack): re
   const has = key === 0 ? null : RULES[header.architecture]?.(header, count, stack);
   if (has == null) return Array.from({ length: count }, () => null);
   const value = WITH_VALUES.has(header.architecture) ? stack.valueLength : 0;
-  return Array.from({ length: count }, (_, index) =>
-    index < stack.main && has(index) ? { key, value } : null,
-  );
+  const row = { key: key * (KEY_LENGTHS[header.architecture] ?? 1), value };
+  const end = WITH_NEXT_TOKEN.has(header.architecture) ? count : stack.main;
+  return Array.from({ length: count }, (_, index) => (index < end && has(index) ? row : null));
 }
 
-const WITH_VALUES = new Set(['minimax-m3', 'qwen4exp']);
+const WITH_VALUES = new Set(['minimax-m3']);
+/** Their next-token layers have one too. */
+const WITH_NEXT_TOKEN = new Set(['qwen4exp']);
+/** Rows of several key lengths: GLM 5 Next keeps its pooled keys beside. */
+const KEY_LENGTHS: Readonly<Record<string, number>> = { 'glm5-next': 3 };
 
 type Rule = (header: GgufHeader, count: number, stack: Stack) => (index: number) => boolean;
 
@@ -56,4 +60,37 @@ const RULES: Readonly<Record<string, Rule>> = {
     (_header, _count, { attends }) =>
     (index) =>
       attends(index),
+  'glm5-next':
+    (_header, _count, { attends }) =>
+    (index) =>
+      attends(index),
 };
+
+/** What choosing tokens takes while it is computed, of each token of a batch; read off llama.cpp 11669. */
+export interface SelectionFacts {
+  /** Elements for each cell of the cache: scores, and a mask of the chosen. */
+  readonly perCell: number;
+  /** Chosen tokens are remembered over so many layers, so many of each. */
+  readonly layers: number;
+  readonly tokens: number;
+}
+
+export function selectionOf(header: GgufHeader, rows: readonly (IndexerRow | null)[]): SelectionFacts | null {
+  const indexed = rows.filter((row) => row !== null).length;
+  if (indexed === 0) return null;
+  const heads = archNumber(header, 'attention.indexer.head_count') ?? 0;
+  switch (header.architecture) {
+    case 'minimax-m3':
+      return { perCell: 2 * heads + 1, layers: 0, tokens: 0 };
+    case 'deepseek32':
+    case 'glm-dsa':
+    case 'dots3note':
+      return {
+        perCell: 1.5,
+        layers: header.architecture === 'dots3note' ? indexed : rows.length,
+        tokens: archNumber(header, 'attention.indexer.top_k') ?? 0,
+      };
+    default:
+      return null;
+  }
+}

@@ -25,13 +25,13 @@ const FALLBACK_CONTEXT = 4096;
 export const NO_LATENT_VALUES_BUILD = 7830;
 
 /**
- * Context rounds up to 256 for each stream (llama.cpp, `llama_context`); without `-c` it is what the
- * model was trained for.
+ * Context rounds up to 256, and each stream's part of it again (llama.cpp, `llama_context`); without `-c`
+ * it is what the model was trained for.
  */
 export function cacheShape(facts: ModelFacts, flags: LoadFlags): CacheShape {
   const { sequences, streams } = slotsOf(flags);
   const asked = Math.max(1, flags.contextTokens ?? facts.trainedContext ?? FALLBACK_CONTEXT);
-  const cells = roundUp(Math.max(1, Math.floor(asked / streams)), CELL_STEP);
+  const cells = roundUp(Math.max(1, Math.floor(roundUp(asked, CELL_STEP) / streams)), CELL_STEP);
   const shape = { contextTokens: cells * streams, cells, windowCells: cells, streams, sequences };
   return { ...shape, windowCells: windowCellsOf(facts, flags, shape, sequences / streams) };
 }
@@ -53,12 +53,11 @@ export function ubatchOf(flags: Pick<LoadFlags, 'batch' | 'ubatch'>, contextToke
 }
 
 /**
- * Here next-token layers have a context of their own, of the full length, with nothing but them in it,
- * and only where they draft. Elsewhere llama.cpp gives them a cache with the others', used or not, and
- * drafting makes a second context of all layers (`create_memory`, the layer filters).
+ * Next-token layers have a context of their own, of the full length, with nothing but them in it, and only
+ * where they draft (llama.cpp since build 9450 at the latest; seen on 11669 for every architecture that has
+ * them). In these the others' context holds them too.
  */
-const APART =
-  /^(?:qwen3next|qwen35|qwen35moe|bailingmoe3|nemotron_h_moe|step35|hy_v3|glm-dsa|mimo2|deepseek32|dots3note)$/;
+const WITH_OTHERS = /^(?:bailingmoe3|kimi-linear|kimi-k3)$/;
 
 /** Bytes of keys and values of each layer, 0 where it keeps none: cells × (row of keys + row of values). */
 export function layerCacheBytes(
@@ -74,11 +73,9 @@ export function layerCacheBytes(
   const widest = Math.max(0, ...facts.layers.map((layer) => layer.valueElements));
   const latent = facts.latent !== null && (facts.latent.inFile || flags.latentCache) ? facts.latent : null;
   const latentValues = flags.build !== null && flags.build < NO_LATENT_VALUES_BUILD && !flags.latentCache;
-  const apart = APART.test(facts.architecture);
-  const contexts = !apart && facts.nextTokenLayers > 0 && flags.nextTokenDraft > 0 ? 2 : 1;
+  const ofNextToken = (flags.nextTokenDraft > 0 ? 1 : 0) + (WITH_OTHERS.test(facts.architecture) ? 1 : 0);
   const oneContext = (layer: LayerFacts, index: number): number => {
     if (!layer.ownsCache || layer.keyElements === 0) return 0;
-    if (index >= main && apart && flags.nextTokenDraft === 0) return 0;
     if (facts.compressed !== null) {
       const { keyElements, indexerElements } = facts.compressed;
       const rows = compressedRows(facts.compressed, index, shape.cells);
@@ -102,17 +99,18 @@ export function layerCacheBytes(
     const values = flags.flashAttention === 'off' ? widest : layer.valueElements;
     return cells * (packedBytes(typeK, layer.keyElements) + packedBytes(typeV, values) + indexer);
   };
-  return facts.layers.map((layer, index) => contexts * oneContext(layer, index));
+  return facts.layers.map((layer, index) => (index < main ? 1 : ofNextToken) * oneContext(layer, index));
 }
 
 /**
  * Bytes of each layer's state, 0 where it has none: f32, for every sequence; with drafts ahead one more
- * for each token drafted, to go back to.
+ * for each token drafted, to go back to, in the architectures that can.
  */
 export function layerStateBytes(facts: ModelFacts, flags: LoadFlags): readonly number[] {
   const { recurrent, compressed } = facts;
   const { sequences } = slotsOf(flags);
-  const kept = sequences * (1 + flags.nextTokenDraft);
+  const drafted = facts.rollsBack ? Math.max(flags.nextTokenDraft, flags.rollbackTokens) : 0;
+  const kept = sequences * (1 + drafted);
   if (compressed !== null)
     return facts.layers.map((_, index) => kept * compressorElements(compressed, index) * 4);
   if (recurrent === null) return facts.layers.map(() => 0);

@@ -14,8 +14,8 @@ export interface LatentFacts {
   readonly inFile: boolean;
 }
 
-/** These have a latent rank and keep full keys and values all the same (llama.cpp, models/minicpm3.cpp, plm.cpp). */
-const EXPANDED = new Set(['minicpm3', 'plm']);
+/** These keep full keys and values whatever their file says of a latent rank (llama.cpp, models/minicpm3.cpp, plm.cpp). */
+const EXPANDED = new Set(['minicpm3', 'plm', 'deepseek2-ocr', 'k2-horizon']);
 
 /**
  * By what the file holds, not by its name alone: files made before llama.cpp took latent tensors

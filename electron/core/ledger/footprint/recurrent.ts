@@ -29,7 +29,8 @@ const ALL_RECURRENT = /^(?:mamba2?|rwkv6|rwkv6qwen2|rwkv7|arwkv7)$/;
 /** Every layer has a state and attends. */
 const BOTH = /^falcon-h1$/;
 /** A layer without key-value heads has a state (`recurrent_layer_arr`, src/models/*.cpp). */
-const WITHOUT_HEADS = /^(?:jamba|granitehybrid|plamo2|lfm2|lfm2moe|kimi-linear|kimi-k3|bailingmoe3)$/;
+const WITHOUT_HEADS =
+  /^(?:jamba|granitehybrid|plamo2|lfm2|lfm2moe|kimi-linear|kimi-k3|bailingmoe3|glm5-next)$/;
 /** The same, but a layer of feed-forward alone has neither. */
 const WITHOUT_HEADS_OR_FEED_FORWARD = /^nemotron_h(?:_moe)?$/;
 /** One layer in so many attends where `full_attention_interval` does not say. */
@@ -41,6 +42,18 @@ const INTERVALS: Readonly<Record<string, number>> = {
   'minimax-01': 8,
 };
 const DELTA_NET = /^qwen/;
+/** Mamba of the first kind, whose convolution mixes the inner width alone, whatever groups a file names. */
+const WITHOUT_GROUPS = /^(?:mamba|jamba)$/;
+/**
+ * These keep one state a sequence however many tokens are drafted (llama.cpp, `llm_arch_supports_rs_rollback`
+ * of build 11669). Of architectures that are not known more is counted, not less.
+ */
+const NO_ROLLBACK =
+  /^(?:mamba2?|jamba|falcon-h1|granitehybrid|plamo2|qwen3next|minimax-01|kimi-linear|rwkv6|rwkv6qwen2|rwkv7|arwkv7)$/;
+
+export function rollsBack(architecture: string): boolean {
+  return !NO_ROLLBACK.test(architecture);
+}
 
 /** What a layer's tensors are called when it has a state. */
 const STATE_TENSOR = /^blk\.(\d{1,4})\.(?:ssm_|shortconv|time_mix|linear_attn)/;
@@ -136,7 +149,7 @@ function stateSizes(header: GgufHeader, stack: Stack): { convolution: number; st
   }
   const inner = archNumber(header, 'ssm.inner_size') ?? 0;
   const size = archNumber(header, 'ssm.state_size') ?? 0;
-  const groups = archNumber(header, 'ssm.group_count') ?? 0;
+  const groups = WITHOUT_GROUPS.test(header.architecture) ? 0 : (archNumber(header, 'ssm.group_count') ?? 0);
   if (inner === 0 || size === 0) return null;
   return { convolution: Math.max(0, kernel - 1) * (inner + 2 * groups * size), state: size * inner };
 }

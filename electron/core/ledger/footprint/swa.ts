@@ -9,34 +9,35 @@ export interface WindowFacts {
 }
 
 interface WindowRule {
-  /** One layer in so many attends to everything: the last of each group, or the first. 0: none does. */
-  readonly period: number;
+  /** One layer in so many attends to everything: the last of each group, or the first. 0: none does. null: only the file can say. */
+  readonly period: number | null;
   readonly fullFirst?: true;
   /** Where the file gives no window. */
   readonly tokens?: number;
   /** The file's window is not used; without one in the file there is none, save where `tokens` says. */
   readonly fixedTokens?: number;
-  /** Also reads a list from the file, one for each layer; the others read a period alone and pass lists over. */
-  readonly lists?: true;
+  /** The file's pattern is not read. */
+  readonly fixedPattern?: true;
   /** Only a model of so many layers has a window. */
   readonly layers?: number;
 }
 
 /**
- * What llama.cpp sets in its code (`set_swa_pattern`, `n_swa`; src/models/*.cpp) where a file has no
- * `sliding_window_pattern`. An architecture that is not here runs without a window however its file
- * reads: Phi 3, Qwen 2 and Mistral have the key, and a full cache.
+ * The architectures that llama.cpp runs with a window, and what it sets in its code (`load_swa_pattern`,
+ * `n_swa`; src/models/*.cpp) where a file has no `sliding_window_pattern`. Checked one by one against
+ * build 11669. Every other architecture runs without a window however its file reads: Phi 3, Qwen 2 and
+ * Mistral have the key, and a full cache.
  */
 const RULES: Readonly<Record<string, WindowRule>> = {
   gemma2: { period: 2, tokens: 4096 },
   gemma3: { period: 6 },
   gemma3n: { period: 5 },
-  gemma4: { period: 6, lists: true },
-  'gemma4-assistant': { period: 6, lists: true },
+  gemma4: { period: 6 },
+  'gemma4-assistant': { period: 6 },
   'gemma-embedding': { period: 6 },
   llama4: { period: 4, tokens: 8192, fixedTokens: 8192 },
   cohere2: { period: 4 },
-  cohere2moe: { period: 4, fullFirst: true, lists: true },
+  cohere2moe: { period: 4, fullFirst: true },
   'gpt-oss': { period: 2 },
   olmo2: { period: 4 },
   exaone4: { period: 4, tokens: 4096, layers: 64 },
@@ -44,17 +45,25 @@ const RULES: Readonly<Record<string, WindowRule>> = {
   smallthinker: { period: 4, fullFirst: true, fixedTokens: 4096 },
   afmoe: { period: 4 },
   laguna: { period: 4, fullFirst: true },
-  mellum: { period: 4, lists: true },
-  'muse-glimmer': { period: 4, lists: true },
+  mellum: { period: 4 },
+  'muse-glimmer': { period: 4 },
   plamo3: { period: 8 },
   // Every layer that attends at all.
-  lfm2: { period: 0 },
-  deepseek4: { period: 0 },
+  lfm2: { period: 0, fixedPattern: true },
+  deepseek4: { period: 0, fixedPattern: true },
+  // Their files have a list.
+  granite_swa: { period: null },
+  mimo2: { period: null },
+  step35: { period: null },
+  spark2_5: { period: null },
+  maple: { period: null },
+  'maion-coder': { period: null },
+  dots3note: { period: null },
 };
 
 const PATTERN_KEY = 'attention.sliding_window_pattern';
 
-/** llama.cpp runs these without a window though their files name one (Phi 3 logs a warning about it). */
+/** Of these it is known that the window they name is not used (Phi 3 logs a warning about it). */
 const NO_WINDOW =
   /^(?:phi3|phimoe|qwen2|qwen2moe|qwen2vl|llama|mistral3|mistral4|starcoder2|lfm2moe|dream|llada)$/;
 
@@ -69,33 +78,40 @@ export function windowOf(
   const rule = RULES[architecture] ?? null;
   const said = archNumber(header, 'attention.sliding_window');
   if (said === 0 || NO_WINDOW.test(architecture)) return null;
-  if (rule?.layers !== undefined && rule.layers !== main) return null;
-  const tokens = said === null ? (rule?.tokens ?? null) : (rule?.fixedTokens ?? said);
+  if (rule === null) {
+    if (said !== null)
+      notes.push(
+        `A sliding window of ${said} tokens is named, but no server is known to use it in this architecture: a full cache is counted.`,
+      );
+    return null;
+  }
+  if (rule.layers !== undefined && rule.layers !== main) return null;
+  const tokens = said === null ? (rule.tokens ?? null) : (rule.fixedTokens ?? said);
   if (tokens === null) return null;
-  const pattern = rule === null || rule.lists ? patternOf(header, count) : null;
+  const pattern = rule.fixedPattern ? null : patternOf(header, count);
   if (pattern !== null) return { tokens, layers: pattern };
-  const period = archNumber(header, PATTERN_KEY) ?? rule?.period;
-  if (period === undefined) {
+  const period = (rule.fixedPattern ? null : archNumber(header, PATTERN_KEY)) ?? rule.period;
+  if (period === null) {
     notes.push(
-      `A sliding window of ${tokens} tokens is named, but not for which layers: a full cache is counted for all.`,
+      `A sliding window of ${tokens} tokens is named, but not for which layers: a full cache is counted.`,
     );
     return null;
   }
   const layers = Array.from({ length: count }, (_, index) => {
     if (index >= main) return false;
-    if (rule?.fullFirst) return period === 0 || index % period !== 0;
+    if (rule.fullFirst) return period === 0 || index % period !== 0;
     return period === 0 || index % period < period - 1;
   });
   return { tokens, layers };
 }
 
-/** A list in the file, one for each layer; a shorter one repeats. */
+/** A list in the file, one for each layer; what a shorter one leaves out attends to everything. */
 function patternOf(header: GgufHeader, count: number): readonly boolean[] | null {
   if (!isList(header, PATTERN_KEY)) return null;
   const length = header.listLengths[`${header.architecture}.${PATTERN_KEY}`] ?? 0;
   const list = perLayer(header, PATTERN_KEY, Math.min(length, count));
   if (list === null || list.length === 0) return null;
-  return Array.from({ length: count }, (_, index) => (list[index % list.length] ?? 0) !== 0);
+  return Array.from({ length: count }, (_, index) => (list[index] ?? 0) !== 0);
 }
 
 /**

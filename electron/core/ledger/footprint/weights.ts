@@ -41,10 +41,15 @@ export function weightBytes(
   return { deviceBytes: device + copy, hostBytes: all - device };
 }
 
+/** These load the feed-forward part of next-token blocks, drafting or not (seen on llama.cpp 11669). */
+const LOADS_FEED_FORWARD = /^(?:hy_v3|step35)$/;
+const ANY_FEED_FORWARD = /\.ffn_(?!norm)/;
+
 /** Next-token blocks are left in the file unless they draft. */
 function isUsed(tensor: TensorInfo, facts: ModelFacts, flags: LoadFlags): boolean {
   if (facts.nextTokenLayers === 0 || flags.nextTokenDraft > 0) return true;
-  return blockOf(tensor.name) < facts.layers.length - facts.nextTokenLayers;
+  if (blockOf(tensor.name) < facts.layers.length - facts.nextTokenLayers) return true;
+  return LOADS_FEED_FORWARD.test(facts.architecture) && ANY_FEED_FORWARD.test(tensor.name);
 }
 
 /** −1: in no block. */

@@ -4,7 +4,7 @@ import { qwen35 } from '../../../../build/models/synthetic-state-models.ts';
 import { estimate } from '../../../../electron/core/ledger/footprint/estimate.ts';
 import { largestFit } from '../../../../electron/core/ledger/footprint/fit.ts';
 import { DEFAULT_FLAGS, type LoadFlags } from '../../../../electron/core/ledger/footprint/flags.ts';
-import { footprintOf, headerOfSpec, MIB } from '../../../support/footprint.ts';
+import { footprintOf, headerOfKeys, headerOfSpec, MIB } from '../../../support/footprint.ts';
 
 const wide = { ...BASE, layers: 8, width: 1024, heads: 16, kvHeads: 8, headLength: 64, feedForward: 4096 };
 const header = headerOfSpec(llama({ ...wide, tokens: 64_000, context: 65_536 }));
@@ -43,6 +43,54 @@ describe('compute buffers', () => {
     expect(footprintOf(draft, { ...asked, nextTokenDraft: 2 }).computeBytes).toBeGreaterThanOrEqual(
       2 * footprintOf(draft, asked).computeBytes,
     );
+  });
+});
+
+describe('compute buffers of an architecture', () => {
+  const keys = {
+    '.block_count': 12,
+    '.embedding_length': 256,
+    '.feed_forward_length': 384,
+    '.attention.head_count': 4,
+    '.attention.head_count_kv': 2,
+    '.vocab_size': 128,
+  };
+  const of = (architecture: string, more: Readonly<Record<string, number>> = {}, contextTokens = 8192) =>
+    footprintOf(headerOfKeys(architecture, { ...keys, ...more }), { contextTokens, slots: 1, build: 11_669 })
+      .computeBytes / MIB;
+
+  // What llama.cpp 11669 logged for these very headers.
+  it.each([
+    ['gemma4', { '.embedding_length_per_layer_input': 256 }, 512, 21.53],
+    ['gemma4', { '.embedding_length_per_layer_input': 512 }, 512, 40.53],
+    ['minimax-m3', { '.attention.indexer.key_length': 64, '.attention.indexer.head_count': 2 }, 8192, 92.05],
+    ['minimax-m3', { '.attention.indexer.key_length': 64, '.attention.indexer.head_count': 2 }, 4096, 48.04],
+    ['grok', { '.expert_count': 4, '.expert_used_count': 2 }, 4096, 43.6],
+  ] as const)('%s with %j at %i tokens are %f MiB', (architecture, more, contextTokens, wanted) => {
+    expect(Math.abs(of(architecture, more, contextTokens) - wanted)).toBeLessThan(wanted / 10);
+  });
+
+  it('with chosen tokens grow with the cells and with how many are chosen', () => {
+    const latent = {
+      '.attention.head_count_kv': 1,
+      '.attention.key_length': 576,
+      '.attention.value_length': 512,
+      '.attention.key_length_mla': 192,
+      '.attention.value_length_mla': 128,
+      '.attention.kv_lora_rank': 512,
+      '.attention.indexer.key_length': 64,
+      '.attention.indexer.top_k': 8,
+    };
+    // llama.cpp 11669: 29.72, 45.72 and, with 512 chosen, 57.53 MiB.
+    expect(of('glm-dsa', latent, 8192) - of('glm-dsa', latent, 4096)).toBeCloseTo(16, 1);
+    const many = of('glm-dsa', { ...latent, '.attention.indexer.top_k': 512 });
+    expect(many - of('glm-dsa', latent)).toBeCloseTo(57.53 - 45.72, 1);
+  });
+
+  it('count experts as wide as the feed-forward width where the file names no other', () => {
+    const more = { '.expert_count': 8, '.expert_used_count': 6 };
+    expect(of('llama', more)).toBeGreaterThan(of('llama') + 2);
+    expect(of('llama', more)).toBe(of('llama', { ...more, '.expert_feed_forward_length': 384 }));
   });
 });
 

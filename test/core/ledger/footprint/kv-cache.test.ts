@@ -29,6 +29,12 @@ describe('the context', () => {
     expect(kvMib(plain, { contextTokens: 8192 })).toBe(1024);
   });
 
+  it('rounds up before it is divided, and each part again', () => {
+    // llama-server 11669 logs 512 cells a slot for -c 769 -np 3.
+    expect(footprintOf(plain, { contextTokens: 769, slots: 3 }).contextTokens).toBe(3 * 512);
+    expect(footprintOf(plain, { contextTokens: 768, slots: 3 }).contextTokens).toBe(3 * 256);
+  });
+
   it('is divided among slots that are asked for, each rounded up', () => {
     const footprint = footprintOf(plain, { contextTokens: 3000, slots: 3 });
     expect(footprint.contextTokens).toBe(3 * 1024);
@@ -160,12 +166,22 @@ describe('layers that keep nothing', () => {
     expect(kvMib(header, { ...asked, nextTokenDraft: 3 })).toBe(47 * 16);
   });
 
-  it('are not those for further tokens where llama.cpp gives them a cache with the others', () => {
-    const header = headerOfKeys('bailingmoe2', { ...PLAIN, '.block_count': 47, '.nextn_predict_layers': 1 });
-    const asked = { contextTokens: 4096 };
-    expect(footprintOf(header, asked)).toMatchObject({ layers: 46, kvLayers: 46 });
-    expect(kvMib(header, asked)).toBe(47 * 16);
-    expect(kvMib(header, { ...asked, nextTokenDraft: 3 })).toBe(2 * 47 * 16);
+  it.each(['glm4moe', 'deepseek2', 'bailingmoe2', 'exaone-moe', 'mimo2', 'qwen3next'])(
+    'are not those for further tokens in %s, unless they draft',
+    (architecture) => {
+      const keys = { ...PLAIN, '.block_count': 9, '.nextn_predict_layers': 1, '.full_attention_interval': 1 };
+      const header = headerOfKeys(architecture, { ...keys, '.attention.sliding_window': 0 });
+      const asked = { contextTokens: 4096 };
+      expect(kvMib(header, asked)).toBe(8 * 16);
+      expect(kvMib(header, { ...asked, nextTokenDraft: 3 })).toBe(9 * 16);
+    },
+  );
+
+  it('are not those for further tokens in Ling 3, which keeps them with the others', () => {
+    const keys = { ...PLAIN, '.block_count': 9, '.nextn_predict_layers': 1 };
+    const header = headerOfKeys('bailingmoe3', keys);
+    expect(kvMib(header, { contextTokens: 4096 })).toBe(9 * 16);
+    expect(kvMib(header, { contextTokens: 4096, nextTokenDraft: 3 })).toBe(10 * 16);
   });
 
   it('are an embedding model’s, which reads its text at once', () => {
@@ -259,18 +275,24 @@ describe('a sliding window', () => {
 
   it('follows the file’s own pattern, a list or a number', () => {
     const list = Array.from({ length: 24 }, (_, index) => index % 8 !== 7);
-    expect(cellsOf('gemma4', {}, { '.attention.sliding_window_pattern': list })).toBe(21 * 1536 + 3 * 16_384);
-    expect(cellsOf('some-new', {}, { '.attention.sliding_window_pattern': 4 })).toBe(18 * 1536 + 6 * 16_384);
-    expect(cellsOf('mimo2', {}, { '.attention.sliding_window_pattern': list })).toBe(21 * 1536 + 3 * 16_384);
-    // llama.cpp reads a period alone here, and passes a list over.
-    expect(cellsOf('gpt-oss', {}, { '.attention.sliding_window_pattern': list })).toBe(
-      12 * 1536 + 12 * 16_384,
+    for (const architecture of ['gemma4', 'mimo2', 'gpt-oss'])
+      expect(cellsOf(architecture, {}, { '.attention.sliding_window_pattern': list })).toBe(
+        21 * 1536 + 3 * 16_384,
+      );
+    expect(cellsOf('gemma3', {}, { '.attention.sliding_window_pattern': 4 })).toBe(18 * 1536 + 6 * 16_384);
+    // A list that is too short says nothing of the other layers: they see everything.
+    expect(cellsOf('gpt-oss', {}, { '.attention.sliding_window_pattern': list.slice(0, 8) })).toBe(
+      7 * 1536 + 17 * 16_384,
     );
   });
 
-  it('of an architecture without a rule or a pattern is not counted on, with a note', () => {
-    expect(cellsOf('some-new')).toBe(24 * 16_384);
-    expect(footprintOf(windowed('some-new')).notes.join(' ')).toMatch(/1024 tokens.*not for which layers/);
+  it('of an architecture that no server runs with one is not counted on, pattern or not, with a note', () => {
+    for (const keys of [{}, { '.attention.sliding_window_pattern': 4 }]) {
+      expect(cellsOf('some-new', {}, keys)).toBe(24 * 16_384);
+      expect(cellsOf('seed_oss', {}, keys)).toBe(24 * 16_384);
+      expect(footprintOf(windowed('some-new', keys)).notes.join(' ')).toMatch(/1024 tokens.*no server/);
+    }
+    expect(footprintOf(windowed('mimo2')).notes.join(' ')).toMatch(/1024 tokens.*not for which layers/);
   });
 
   it('may have heads of a length of their own', () => {

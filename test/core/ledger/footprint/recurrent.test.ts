@@ -16,6 +16,8 @@ const STATE = {
 };
 /** Of one layer and sequence: f32. */
 const ONE = (3 * (2048 + 2 * 2 * 64) + 64 * 2048) * 4;
+/** The same of Mamba of the first kind, whose convolution mixes no groups. */
+const ONE_OF_FIRST = (3 * 2048 + 64 * 2048) * 4;
 const ONE_SLOT = { contextTokens: 1024, slots: 1 };
 const ZEROS = { '.attention.head_count_kv': [0, 0, 4, 0, 0, 0, 4, 0] };
 
@@ -36,8 +38,12 @@ describe('layers with a state', () => {
     });
   });
 
-  it.each(['jamba', 'granitehybrid', 'plamo2'])('are those of %s without key-value heads', (architecture) => {
-    expect(parts(architecture, { ...STATE, ...ZEROS })).toEqual({ recurrentBytes: 6 * ONE, kvLayers: 2 });
+  it.each([
+    ['jamba', ONE_OF_FIRST],
+    ['granitehybrid', ONE],
+    ['plamo2', ONE],
+  ])('are those of %s without key-value heads', (architecture, one) => {
+    expect(parts(architecture, { ...STATE, ...ZEROS })).toEqual({ recurrentBytes: 6 * one, kvLayers: 2 });
   });
 
   it('are seven in eight of MiniMax 01, with a state of one head by another', () => {
@@ -63,10 +69,13 @@ describe('layers with a state', () => {
     expect(parts('falcon-h1', STATE)).toEqual({ recurrentBytes: 8 * ONE, kvLayers: 8 });
   });
 
-  it.each(['mamba', 'mamba2'])('are all of %s', (architecture) => {
+  it.each([
+    ['mamba', ONE_OF_FIRST],
+    ['mamba2', ONE],
+  ])('are all of %s', (architecture, one) => {
     expect(
       parts(architecture, { ...STATE, '.attention.head_count': 0, '.attention.head_count_kv': 0 }),
-    ).toEqual({ recurrentBytes: 8 * ONE, kvLayers: 0 });
+    ).toEqual({ recurrentBytes: 8 * one, kvLayers: 0 });
   });
 
   it('of Mamba 1 have no groups', () => {

@@ -93,6 +93,14 @@ describe('on a device of its own memory', () => {
     );
   });
 
+  it('lies the feed-forward part of next-token layers of Step 3.5, drafting or not', () => {
+    const spec = qwen35(undefined, undefined, 1);
+    const header = headerOfSpec({ ...spec, architecture: 'step35' });
+    const loaded = bytesOf(header, /^blk\.8\.ffn_(?!norm)/);
+    expect(loaded).toBeGreaterThan(0);
+    expect(device(header)).toBe(device(headerOfSpec(spec)) + loaded);
+  });
+
   it('lie no next-token layers unless they draft', () => {
     const header = headerOfSpec(qwen35(undefined, undefined, 1));
     const next = bytesOf(header, /^blk\.8\./);
