@@ -163,6 +163,36 @@ describe('a front port', () => {
   });
 });
 
+describe('a program that says no name', () => {
+  it('has one in the lane and among the agents all the same, from its second request on a connection', async () => {
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+    const ask = (tokens: number): Promise<void> =>
+      new Promise((resolve, reject) => {
+        const headers = { 'content-type': 'application/json' };
+        const asked = http.request(
+          { host: '127.0.0.1', port: here, method: 'POST', path: '/v1/chat/completions', agent, headers },
+          (answer) => answer.resume().on('end', resolve).on('error', reject),
+        );
+        const messages = [{ role: 'user', content: 'abcd' }];
+        asked.on('error', reject);
+        asked.end(JSON.stringify({ model: 'slow', max_tokens: tokens, ignore_eos: true, messages }));
+      });
+    const state = () => landlord.runtime.state();
+    await ask(1);
+    await until(() => state().agents.length === 1, 10_000, 'the program to be known');
+    const name = state().agents[0]?.agent;
+    const second = ask(1_500).catch(() => undefined);
+    await until(() => state().agents[0]?.state === 'generating', 10_000, 'it to be shown');
+    expect(
+      state()
+        .lanes.flatMap((lane) => lane.holders)
+        .map((holder) => holder.session),
+    ).toContain(name);
+    agent.destroy();
+    await second;
+  });
+});
+
 describe('a front port in a config that changes', () => {
   it('opens, moves and closes at once, and who is being answered is answered to the end', async () => {
     expect(await namesAt(here)).toEqual(['huge', 'slow', 'small']);

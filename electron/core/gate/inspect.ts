@@ -170,13 +170,16 @@ export function provenSidecar(path: string, pid: number): Sidecar | null {
 
 /** As a person knows it: the program's name and what it runs, at most 120 characters. */
 export function commandOf(pid: number): string | null {
+  const line = argvOf(pid).join(' ').trim();
+  return line === '' ? null : line.slice(0, 120);
+}
+
+/** Empty where it can't be read: it has gone, or is another user's where those are hidden. */
+export function argvOf(pid: number): readonly string[] {
   try {
-    const line = parseCmdline(readFileSync(`/proc/${pid}/cmdline`, 'utf8'))
-      .join(' ')
-      .trim();
-    return line === '' ? null : line.slice(0, 120);
+    return parseCmdline(readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
   } catch {
-    return null;
+    return [];
   }
 }
 

@@ -1,9 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { AgentSetting, Settings } from '../../../shared/settings.ts';
-import { commandOf } from '../gate/inspect.ts';
+import { argvOf } from '../gate/inspect.ts';
 import { bearerOf } from '../http/auth.ts';
 import { peerOf } from './peers.ts';
+import { programName } from './program-name.ts';
 
 /** Who asks, by what is known without any configuration. */
 export interface Caller {
@@ -13,7 +14,6 @@ export interface Caller {
 }
 
 const LONGEST_NAME = 120;
-const INTERPRETERS = /^(python[\d.]*|node|bun|deno|ruby|perl|bash|sh|zsh|uv|npx|npm)$/;
 
 /** The name a header, the body or the key gives; null: only the process can tell. */
 export function statedCaller(
@@ -36,31 +36,25 @@ export interface CallingProcess {
 }
 
 const processes = new WeakMap<Socket, Promise<CallingProcess>>();
+const foundProcesses = new WeakMap<Socket, CallingProcess>();
+
+/** The same where it has been found already, as for all but the first request of a connection; null: not yet. */
+export function foundProcess(socket: Socket): CallingProcess | null {
+  return foundProcesses.get(socket) ?? null;
+}
 
 /** The local process at the other end of a connection, looked for once a connection. */
 export function callingProcess(socket: Socket): Promise<CallingProcess> {
   const known = processes.get(socket);
   if (known !== undefined) return known;
-  const found = peerOf(socket).then((pid) => ({
-    pid,
-    name: pid === null ? null : nameOfCommand(commandOf(pid)),
-  }));
+  const found = peerOf(socket).then((pid) => {
+    const name = pid === null ? null : programName(argvOf(pid));
+    const calling = { pid, name };
+    foundProcesses.set(socket, calling);
+    return calling;
+  });
   processes.set(socket, found);
   return found;
-}
-
-/** `python3 /opt/agents/writer.py --fast` is `writer.py`. */
-export function nameOfCommand(command: string | null): string | null {
-  if (command === null) return null;
-  const words = command.split(' ').filter((word) => word !== '');
-  const program = lastPart(words[0] ?? '');
-  if (!INTERPRETERS.test(program)) return program === '' ? null : program.slice(0, LONGEST_NAME);
-  const script = words.slice(1).find((word) => !word.startsWith('-'));
-  return (script === undefined ? program : lastPart(script)).slice(0, LONGEST_NAME);
-}
-
-function lastPart(path: string): string {
-  return path.slice(path.lastIndexOf('/') + 1);
 }
 
 /** An agent's own settings; `writer.py` is also the agent `writer`. */

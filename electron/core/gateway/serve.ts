@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { fail, type LandlordError, type Result } from '../../../shared/errors.ts';
 import type { BackendSetting } from '../../../shared/settings.ts';
 import { startForUse } from '../loop/first-use.ts';
-import { agentSettingOf, callingProcess, conductOf, statedCaller } from './caller.ts';
+import { agentSettingOf, callingProcess, conductOf, foundProcess, statedCaller } from './caller.ts';
 import { streamsEvents } from './endpoints.ts';
 import type { Exchange } from './exchange.ts';
 import { mayHaveBody } from './exchange.ts';
@@ -199,6 +199,8 @@ function askerOf(parts: GatewayParts, exchange: Exchange): Asker | Promise<Asker
   const { agents } = parts.settings();
   const stated = statedCaller(request, exchange.head?.user ?? null, agents);
   if (stated !== null) return named(parts, request, stated.name);
+  const found = foundProcess(request.socket);
+  if (found !== null) return named(parts, request, found.name);
   // Looking for the process costs a walk over /proc: only where its name decides something now.
   return exchange.work !== 'other' && Object.keys(agents).length > 0
     ? callingProcess(request.socket).then(({ name }) => named(parts, request, name))

@@ -1,12 +1,7 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import {
-  agentSettingOf,
-  conductOf,
-  nameOfCommand,
-  statedCaller,
-} from '../../../electron/core/gateway/caller.ts';
+import { agentSettingOf, conductOf, statedCaller } from '../../../electron/core/gateway/caller.ts';
 import { defaults } from '../../../electron/core/settings/defaults.ts';
 
 const AGENTS = { writer: { class: 'batch', onBusy: 'reject' } } as const;
@@ -33,10 +28,7 @@ describe('who is asking', () => {
     expect(statedCaller(asking({ authorization: 'Bearer sk-secret' }), null, AGENTS)).toBeNull();
   });
 
-  it('is the script its process runs, and so the agent of that name', () => {
-    expect(nameOfCommand('/usr/bin/python3 -u /opt/agents/writer.py --fast')).toBe('writer.py');
-    expect(nameOfCommand('/usr/local/bin/aider --model x')).toBe('aider');
-    expect(nameOfCommand(null)).toBeNull();
+  it('is the agent of its script’s name', () => {
     expect(agentSettingOf('writer.py', { ...defaults(), agents: AGENTS })).toEqual(AGENTS.writer);
     expect(agentSettingOf('constructor', { ...defaults(), agents: AGENTS })).toBeNull();
   });
