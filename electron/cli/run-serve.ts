@@ -17,12 +17,17 @@ export type StartRuntime = (
 
 /** How long the first reading of devices and backends is waited for before it is told of. */
 const FIRST_LOOK_MS = 3000;
+/** What was said is out by then. */
+const LEAVE_LIMIT_MS = 1_000;
 
 export const runServe: Run = async (invocation, terminal) => {
   // Before anything starts: a signal during the start stops what has started.
   const signal = firstSignal();
   const { startRuntime } = await import('../core/runtime.ts');
-  return serve(invocation, terminal, startRuntime, signal);
+  const code = await serve(invocation, terminal, startRuntime, signal);
+  // All is in order now, and no child that hangs in a driver, nor the rest of one that could not be started, holds up the end.
+  setTimeout(() => process.exit(code), LEAVE_LIMIT_MS).unref();
+  return code;
 };
 
 /** Starts a runtime, tells where its page is and what was found, and stops it in order on a signal. */
