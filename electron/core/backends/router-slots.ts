@@ -1,5 +1,5 @@
 import { fail, ok, type Result } from '../../../shared/errors.ts';
-import { field, type HttpClient, objectionTo } from './http.ts';
+import { field, type HttpClient, httpClient, objectionTo } from './http.ts';
 import { integerOf } from './models-list.ts';
 import type { TrackedModel } from './router-state.ts';
 
@@ -86,6 +86,28 @@ export function routerSlots(context: {
         ? fail('backend_refused', `${model} does not say how much of slot ${slot} it brought back.`)
         : ok({ tokens });
     },
+  };
+}
+
+/**
+ * Of llama-servers that another server runs (llama-swap), each asked at its own port: no timer of their
+ * parent's starts anew. `portOf`: null where there is none to be asked.
+ */
+export function childSlots(portOf: (model: string) => number | null): SlotKeeper {
+  const at = async <T>(model: string, use: (slots: SlotKeeper) => Promise<Result<T>>): Promise<Result<T>> => {
+    const port = portOf(model);
+    if (port === null) return fail('not_supported', `${model} has no llama-server of its own to be asked.`);
+    const http = httpClient(`http://127.0.0.1:${port}`, null);
+    try {
+      return await use(routerSlots({ http, isSingle: () => true, find: () => null }));
+    } finally {
+      http.close();
+    }
+  };
+  return {
+    list: (model, signal) => at(model, (slots) => slots.list(model, signal)),
+    save: (model, slot, file, signal) => at(model, (slots) => slots.save(model, slot, file, signal)),
+    restore: (model, slot, file, signal) => at(model, (slots) => slots.restore(model, slot, file, signal)),
   };
 }
 

@@ -6,6 +6,7 @@ import type { Backend, BackendChange, BackendSnapshot, BusyAnswer, ObservedModel
 import { type Child, childWatch } from './child-watch.ts';
 import type { Ask, Dialect } from './dialects/dialect.ts';
 import { httpClient } from './http.ts';
+import { childSlots } from './router-slots.ts';
 import { toldActions } from './told-actions.ts';
 import { NONE_TOLD, reduceTold, type ToldInput, type ToldState, type WatchedModel } from './told-state.ts';
 import { type ToldLink, toldWatch, UNLINKED } from './told-watch.ts';
@@ -129,7 +130,16 @@ export function toldBackend(options: {
     unload: actions.unload,
     confirmIdle: (model, signal) => confirmIdle(model, signal),
     refresh: watch.refresh,
+    slots: childSlots(slotsPort),
   };
+
+  /** One that sleeps by itself would be woken by the question. */
+  function slotsPort(wanted: string): number | null {
+    const told = find(wanted)?.told;
+    const args = told?.args ?? [];
+    const sleeps = args.some((word) => word.startsWith('--sleep-idle-seconds'));
+    return told === undefined || sleeps || !isLlamaServer(args) ? null : told.port;
+  }
 
   function snapshot(): BackendSnapshot {
     const observed = [...models.values()].map((model) => observedOf(model));

@@ -113,7 +113,7 @@ export function llamaSwapDialect(ownPort: number | null, nowMs: () => number): D
       if (told === true)
         return { busy: true, detail: `llama-swap has a request for ${model.name} in flight` };
       // One with a sleep timer of its own would be woken by the question.
-      const sleeps = model.args?.includes('--sleep-idle-seconds') === true;
+      const sleeps = model.args?.some((word) => word.startsWith('--sleep-idle-seconds')) === true;
       const slots = port === null || sleeps ? null : await askSlots(ask, model.name, port);
       if (slots !== null && slots.busy !== null) return slots;
       return told === false ? { busy: false } : slots;
