@@ -54,142 +54,168 @@ export interface ForwardRequest {
 
 /** A larger error is never one of a proxy that lost its child. */
 const HELD_BYTES = 4096;
-/** A head waits this long for the first of its body: one write, and the client wakes up once. */
-const HEAD_ALONE_MS = 5;
-
 export class ClientGone extends Error {}
 
 export function forward(request: ForwardRequest): Promise<Forwarded> {
-  const { response, departure } = request;
-  if (departure.left) return Promise.resolve({ kind: 'gone' });
-  return new Promise((resolve) => {
-    const tail = new Tail();
-    const outlet = new Outlet(response, request.monotonicMs);
-    let controller: Dispatcher.DispatchController | null = null;
-    let status = 0;
-    let answering = false;
-    let headTimer: NodeJS.Timeout | null = null;
-    let firstByteAtMs: number | null = null;
-    /** Parts of an answer that may yet be dropped. */
-    let held: Buffer[] | null = null;
-    let heldBytes = 0;
-    let rawHeaders: string[] = [];
-    let statusMessage: string | undefined;
-    let hiding: Hiding | null = null;
-    let over = false;
+  if (request.departure.left) return Promise.resolve({ kind: 'gone' });
+  return new Promise((resolve) => new Forwarding(request, resolve).start());
+}
 
-    const finish = (end: Forwarded): void => {
-      if (over) return;
-      over = true;
-      stopListening();
-      if (headTimer !== null) clearTimeout(headTimer);
-      response.off('drain', onDrain);
-      resolve(end);
-    };
-    const onGone = (): void => {
-      controller?.abort(new ClientGone('the client has left'));
-      outlet.drop();
-      finish({ kind: 'gone' });
-    };
-    const onDrain = (): void => controller?.resume();
-    const sendHead = (): void => {
-      answering = true;
-      if (response.headersSent) return;
-      // The upstream's own date goes through; none is made up.
-      response.sendDate = false;
-      const headers = answerHeaders(rawHeaders, request.own);
-      if (statusMessage === undefined) response.writeHead(status, headers);
-      else response.writeHead(status, statusMessage, headers);
-      // With the first bytes if they come along, alone if not: a reader learns soon that it is being served.
-      headTimer = setTimeout(() => response.flushHeaders(), HEAD_ALONE_MS);
-    };
-    const write = (chunk: Buffer): void => {
-      if (headTimer !== null) clearTimeout(headTimer);
-      headTimer = null;
-      firstByteAtMs ??= request.monotonicMs();
-      const part = hiding === null ? chunk : hiding.write(chunk);
-      tail.add(part);
-      if (!outlet.write(part)) controller?.pause();
-    };
+class Forwarding implements Dispatcher.DispatchHandler {
+  readonly #request: ForwardRequest;
+  readonly #resolve: (end: Forwarded) => void;
+  readonly #tail = new Tail();
+  readonly #outlet: Outlet;
+  readonly #stopListening: () => void;
+  #controller: Dispatcher.DispatchController | null = null;
+  #status = 0;
+  #statusMessage: string | undefined;
+  #rawHeaders: readonly string[] = [];
+  #answering = false;
+  #firstByteAtMs: number | null = null;
+  /** Parts of an answer that may yet be dropped. */
+  #held: Buffer[] | null = null;
+  #heldBytes = 0;
+  #hiding: Hiding | null = null;
+  #over = false;
 
-    const stopListening = departure.onLeft(onGone);
-    response.on('drain', onDrain);
-    const handler: Dispatcher.DispatchHandler = {
-      onRequestStart(started) {
-        controller = started;
-        if (departure.left) started.abort(new ClientGone('the client has left'));
-      },
-      onResponseStart(started, code, _headers, message) {
-        // 100 to 199 announce an answer, they are none.
-        if (code < 200) return;
-        status = code;
-        statusMessage = message === '' ? undefined : message;
-        rawHeaders = wireHeaders(started.rawHeaders);
-        if (request.unsaid !== null) rawHeaders = request.unsaid.headers(rawHeaders);
-        if (request.unsaid !== null && code >= 400) hiding = request.unsaid.body();
-        const mayBeLost = request.isLost !== null && code >= 500;
-        const mustBeTold = request.begun !== null && code !== 200;
-        if (mayBeLost || mustBeTold) held = [];
-        else sendHead();
-      },
-      onResponseData(_controller, chunk) {
-        if (held === null) {
-          write(chunk);
-          return;
-        }
-        if (heldBytes <= HELD_BYTES) held.push(chunk);
-        heldBytes += chunk.length;
-        if (heldBytes <= HELD_BYTES || request.begun !== null) return;
-        const parts = held;
-        held = null;
-        sendHead();
-        for (const part of parts) write(part);
-      },
-      onResponseEnd(ended) {
-        if (over) return;
-        const trailers = wireHeaders(ended.rawTrailers);
-        if (held !== null) {
-          const body = Buffer.concat(held);
-          const text = body.toString('utf8');
-          if (request.isLost?.(status, text) === true) {
-            finish({ kind: 'refused', error: new Error(secrets.hide(text).slice(0, 200)) });
-            return;
-          }
-          sendHead();
-          const told =
-            request.begun === null || status === 200 ? body : Buffer.from(request.begun(status, text));
-          if (told.length > 0) write(told);
-        }
-        const rest = hiding?.end() ?? Buffer.alloc(0);
-        if (rest.length > 0) outlet.write(rest);
-        if (trailers.length > 0) response.addTrailers(pairs(trailers));
-        request.ended?.();
-        outlet.end();
-        finish({ kind: 'done', status, firstByteAtMs, tail: tail.text() });
-      },
-      onResponseError(_controller, error) {
-        if (departure.left) return finish({ kind: 'gone' });
-        if (!answering) return finish({ kind: 'refused', error });
-        // Half an answer must not look like a whole one.
-        outlet.break();
-        finish({ kind: 'broken', status, firstByteAtMs, tail: tail.text() });
-      },
-    };
+  constructor(request: ForwardRequest, resolve: (end: Forwarded) => void) {
+    this.#request = request;
+    this.#resolve = resolve;
+    this.#outlet = new Outlet(request.response, this, request.monotonicMs);
+    this.#stopListening = request.departure.onLeft(() => this.#gone());
+  }
+
+  start(): void {
+    const { dispatcher, origin, path, method, headers, body } = this.#request;
     try {
-      request.dispatcher.dispatch(
-        {
-          origin: request.origin,
-          path: request.path,
-          method: request.method,
-          headers: request.headers,
-          body: request.body,
-        },
-        handler,
-      );
+      dispatcher.dispatch({ origin, path, method, headers, body }, this);
     } catch (thrown) {
-      finish({ kind: 'refused', error: thrown instanceof Error ? thrown : new Error(String(thrown)) });
+      this.#finish({ kind: 'refused', error: thrown instanceof Error ? thrown : new Error(String(thrown)) });
     }
-  });
+  }
+
+  /** The client takes no more for now. */
+  pause(): void {
+    if (!this.#over) this.#controller?.pause();
+  }
+
+  resume(): void {
+    if (!this.#over) this.#controller?.resume();
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#request.departure.left) controller.abort(new ClientGone('the client has left'));
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    _headers: unknown,
+    statusMessage?: string,
+  ): void {
+    // 100 to 199 announce an answer, they are none.
+    if (status < 200) return;
+    const { unsaid, isLost, begun } = this.#request;
+    this.#status = status;
+    this.#statusMessage = statusMessage === '' ? undefined : statusMessage;
+    this.#rawHeaders = wireHeaders(controller.rawHeaders);
+    if (unsaid !== null) this.#rawHeaders = unsaid.headers(this.#rawHeaders);
+    if (unsaid !== null && status >= 400) this.#hiding = unsaid.body();
+    const mayBeLost = isLost !== null && status >= 500;
+    const mustBeTold = begun !== null && status !== 200;
+    if (mayBeLost || mustBeTold) this.#held = [];
+    else this.#sendHead();
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#held === null) {
+      this.#write(chunk);
+      return;
+    }
+    if (this.#heldBytes <= HELD_BYTES) this.#held.push(chunk);
+    this.#heldBytes += chunk.length;
+    if (this.#heldBytes <= HELD_BYTES || this.#request.begun !== null) return;
+    const parts = this.#held;
+    this.#held = null;
+    this.#sendHead();
+    for (const part of parts) this.#write(part);
+  }
+
+  onResponseEnd(controller: Dispatcher.DispatchController): void {
+    if (this.#over) return;
+    if (this.#held !== null && !this.#sendHeld(Buffer.concat(this.#held))) return;
+    const rest = this.#hiding?.end();
+    if (rest !== undefined) this.#outlet.write(rest);
+    const trailers = wireHeaders(controller.rawTrailers);
+    if (trailers.length > 0) this.#request.response.addTrailers(pairs(trailers));
+    this.#request.ended?.();
+    this.#outlet.end();
+    this.#finish(this.#end('done'));
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    if (this.#request.departure.left) {
+      this.#finish({ kind: 'gone' });
+    } else if (this.#answering) {
+      // Half an answer must not look like a whole one.
+      this.#outlet.break();
+      this.#finish(this.#end('broken'));
+    } else {
+      this.#finish({ kind: 'refused', error });
+    }
+  }
+
+  #sendHead(): void {
+    const { response, own } = this.#request;
+    this.#answering = true;
+    if (response.headersSent) return;
+    // The upstream's own date goes through; none is made up.
+    response.sendDate = false;
+    const headers = answerHeaders(this.#rawHeaders, own);
+    if (this.#statusMessage === undefined) response.writeHead(this.#status, headers);
+    else response.writeHead(this.#status, this.#statusMessage, headers);
+    this.#outlet.begin();
+  }
+
+  #write(chunk: Buffer): void {
+    this.#firstByteAtMs ??= this.#request.monotonicMs();
+    const part = this.#hiding === null ? chunk : this.#hiding.write(chunk);
+    this.#tail.add(part);
+    this.#outlet.write(part);
+  }
+
+  /** False: it was no answer of a model, and the request is over. */
+  #sendHeld(body: Buffer): boolean {
+    const { isLost, begun } = this.#request;
+    const text = body.toString('utf8');
+    if (isLost?.(this.#status, text) === true) {
+      this.#finish({ kind: 'refused', error: new Error(secrets.hide(text).slice(0, 200)) });
+      return false;
+    }
+    this.#sendHead();
+    const told = begun === null || this.#status === 200 ? body : Buffer.from(begun(this.#status, text));
+    if (told.length > 0) this.#write(told);
+    return true;
+  }
+
+  #gone(): void {
+    this.#controller?.abort(new ClientGone('the client has left'));
+    this.#outlet.drop();
+    this.#finish({ kind: 'gone' });
+  }
+
+  #end(kind: 'done' | 'broken'): Forwarded {
+    return { kind, status: this.#status, firstByteAtMs: this.#firstByteAtMs, tail: this.#tail.text() };
+  }
+
+  #finish(end: Forwarded): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#stopListening();
+    this.#resolve(end);
+  }
 }
 
 function wireHeaders(raw: Dispatcher.DispatchController['rawHeaders']): string[] {

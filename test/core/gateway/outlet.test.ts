@@ -11,12 +11,13 @@ afterEach(() => {
 function recording() {
   const sent: string[] = [];
   const clock = { nowMs: 0 };
+  const drains: (() => void)[] = [];
   const response = {
-    writableNeedDrain: false,
+    takesMore: true,
     write(part: Buffer, done?: () => void) {
       sent.push(part.toString());
       done?.();
-      return !this.writableNeedDrain;
+      return this.takesMore;
     },
     end(part?: Buffer) {
       sent.push(`end ${part?.toString() ?? ''}`);
@@ -24,29 +25,46 @@ function recording() {
     destroy() {
       sent.push('destroyed');
     },
+    flushHeaders() {
+      sent.push('head');
+    },
+    once: (_event: 'drain', listener: () => void) => drains.push(listener),
   };
-  const outlet = new Outlet(response, () => clock.nowMs);
+  const source: string[] = [];
+  const outlet = new Outlet(
+    response,
+    { pause: () => source.push('pause'), resume: () => source.push('resume') },
+    () => clock.nowMs,
+  );
+  /** As one read of the upstream's socket brings them. */
+  const read = async (...parts: string[]): Promise<void> => {
+    for (const part of parts) outlet.write(Buffer.from(part));
+    await new Promise((resolve) => process.nextTick(resolve));
+  };
   const pass = (ms: number): void => {
     clock.nowMs += ms;
     vi.advanceTimersByTime(ms);
   };
-  return { sent, outlet, response, pass };
+  const drain = (): void => {
+    for (const listener of drains.splice(0)) listener();
+  };
+  return { sent, source, outlet, response, read, pass, drain };
 }
 
 describe('the parts of an answer', () => {
-  it('go out at once, each by itself, at the pace of a model that is read along', () => {
-    const { sent, outlet, pass } = recording();
+  it('go out at once, each by itself, at the pace of a model that is read along', async () => {
+    const { sent, read, pass } = recording();
     for (let index = 0; index < 100; index += 1) {
-      outlet.write(Buffer.from(`${index}`));
+      await read(`${index}`);
       expect(sent).toHaveLength(index + 1);
       pass(10);
     }
   });
 
-  it('go out together where they come faster than that, in order, none more than a moment late', () => {
-    const { sent, outlet, pass } = recording();
+  it('go out together where they come faster than that, in order, none more than a moment late', async () => {
+    const { sent, outlet, read, pass } = recording();
     for (let index = 0; index < 1000; index += 1) {
-      outlet.write(Buffer.from(`${index},`));
+      await read(`${index},`);
       pass(1);
       const out = sent.join('').split(',').length - 1;
       expect(index + 1 - out).toBeLessThanOrEqual(9);
@@ -58,34 +76,67 @@ describe('the parts of an answer', () => {
     );
   });
 
-  it('of a short answer go out at once however close they are', () => {
-    const { sent, outlet } = recording();
-    for (const part of ['role', 'first', 'word']) outlet.write(Buffer.from(part));
-    expect(sent).toEqual(['role', 'first', 'word']);
+  it('of one read go out in one write, and those of a short answer at once however close the reads are', async () => {
+    const { sent, read } = recording();
+    await read('role', 'first');
+    await read('word');
+    await read('word', 'last');
+    expect(sent).toEqual(['rolefirst', 'word', 'wordlast']);
   });
 
-  it('do not pile up: a large one goes out with what is held before it', () => {
-    const { sent, outlet } = recording();
-    for (let index = 0; index < 20; index += 1) outlet.write(Buffer.from('x'));
+  it('that come with the end go out with it', () => {
+    const { sent, outlet, pass } = recording();
+    outlet.begin();
+    outlet.write(Buffer.from('all'));
+    outlet.end();
+    pass(100);
+    expect(sent).toEqual(['end all']);
+  });
+
+  it('take the head along, which goes alone where they take their time', async () => {
+    const soon = recording();
+    soon.outlet.begin();
+    await soon.read();
+    soon.pass(4);
+    await soon.read('word');
+    soon.pass(100);
+    expect(soon.sent).toEqual(['word']);
+    const late = recording();
+    late.outlet.begin();
+    await late.read();
+    late.pass(5);
+    expect(late.sent).toEqual(['head']);
+    await late.read('word');
+    expect(late.sent).toEqual(['head', 'word']);
+  });
+
+  it('do not pile up: a large one goes out with what is held before it', async () => {
+    const { sent, outlet, read } = recording();
+    for (let index = 0; index < 20; index += 1) await read('x');
     const before = sent.length;
     outlet.write(Buffer.alloc(20_000, 'y'));
     expect(sent).toHaveLength(before + 1);
   });
 
-  it('are held back when the client takes none', () => {
-    const { outlet, response } = recording();
-    for (let index = 0; index < 20; index += 1) outlet.write(Buffer.from('x'));
-    response.writableNeedDrain = true;
-    expect(outlet.write(Buffer.from('x'))).toBe(false);
+  it('are held back when the client takes none, until it does', async () => {
+    const { source, response, read, drain } = recording();
+    response.takesMore = false;
+    await read('x');
+    await read('y');
+    expect(source).toEqual(['pause']);
+    response.takesMore = true;
+    drain();
+    await read('z');
+    expect(source).toEqual(['pause', 'resume']);
   });
 
-  it('go out before a break, and are forgotten when the client has left', () => {
+  it('go out before a break, and are forgotten when the client has left', async () => {
     const broken = recording();
-    for (let index = 0; index < 9; index += 1) broken.outlet.write(Buffer.from(`${index}`));
+    for (let index = 0; index < 9; index += 1) await broken.read(`${index}`);
     broken.outlet.break();
     expect(broken.sent.slice(-2)).toEqual(['8', 'destroyed']);
     const left = recording();
-    for (let index = 0; index < 9; index += 1) left.outlet.write(Buffer.from(`${index}`));
+    for (let index = 0; index < 9; index += 1) await left.read(`${index}`);
     left.outlet.drop();
     left.pass(100);
     expect(left.sent).toHaveLength(8);
