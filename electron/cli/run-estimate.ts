@@ -6,7 +6,7 @@ import { DEVICE_KINDS, type DeviceKind, kindOn } from '../core/ledger/footprint/
 import { estimate, type Footprint } from '../core/ledger/footprint/estimate.ts';
 import { largestFit } from '../core/ledger/footprint/fit.ts';
 import { DEFAULT_FLAGS, type LoadFlags } from '../core/ledger/footprint/flags.ts';
-import { readCompanions, readModel } from '../core/ledger/footprint/footprint-of-load.ts';
+import { readCompanions, readModel, sensible } from '../core/ledger/footprint/footprint-of-load.ts';
 import { ggmlTypeNamed } from '../core/ledger/footprint/ggml-types.ts';
 import { referencesInChild } from '../core/ledger/footprint/reference-source.ts';
 import { type Invocation, readCount } from './arguments.ts';
@@ -33,7 +33,12 @@ export const runEstimate: Run = async (invocation, terminal) => {
     terminal.err(`landlord estimate: ${plain(error?.message ?? '')}`);
     return EXIT.badFile;
   }
-  const mine = estimate(header.value, flags.value, kind.value, companions.value);
+  const counted = sensible(estimate(header.value, flags.value, kind.value, companions.value), path);
+  if (!counted.ok) {
+    terminal.err(`landlord estimate: ${plain(counted.error.message)}`);
+    return EXIT.badFile;
+  }
+  const mine = counted.value;
   const footprint = invocation.flag('quick')
     ? mine
     : await checked({ modelPath: path, flags: flags.value, kind: kind.value }, mine);

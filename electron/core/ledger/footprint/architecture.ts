@@ -2,6 +2,7 @@ import { type CompressedFacts, compressedOf } from './compressed.ts';
 import { archNumber, type GgufHeader, perLayer } from './gguf-header.ts';
 import { type IndexerRow, indexerRows, type SelectionFacts, selectionOf } from './indexer.ts';
 import { type LatentFacts, latentOf } from './mla.ts';
+import { ownEntry } from './own-entry.ts';
 import { type RecurrentFacts, recurrentOf, rollsBack } from './recurrent.ts';
 import { type WindowFacts, windowOf } from './swa.ts';
 
@@ -120,7 +121,7 @@ export function factsOf(header: GgufHeader): ModelFacts {
     expertFeedForward:
       most(header, 'expert_feed_forward_length', count) || most(header, 'feed_forward_length', count),
     layerEmbedding:
-      archNumber(header, 'embedding_length_per_layer_input') ?? LAYER_EMBEDDING[architecture] ?? 0,
+      archNumber(header, 'embedding_length_per_layer_input') ?? ownEntry(LAYER_EMBEDDING, architecture) ?? 0,
     gated: isGated(header, Math.max(0, ...feedForward)),
     window,
     latent: latentOf(header),
@@ -158,7 +159,7 @@ function most(header: GgufHeader, key: string, count: number): number {
 function cacheOwners(header: GgufHeader, main: number): number {
   const shared = archNumber(header, 'attention.shared_kv_layers');
   if (shared !== null) return Math.max(0, main - shared);
-  return Math.min(main, OWN_CACHE_LAYERS[header.architecture] ?? main);
+  return Math.min(main, ownEntry(OWN_CACHE_LAYERS, header.architecture) ?? main);
 }
 
 /** The tokens of the file, else the rows of its embedding, else what it says. */

@@ -1,4 +1,5 @@
 import { DEFAULT_FLAGS, type LoadFlags, slotsOf, type TensorOverride } from './flags.ts';
+import { ownEntry } from './own-entry.ts';
 
 type Change = (flags: LoadFlags, value: string) => LoadFlags;
 
@@ -109,8 +110,8 @@ export function commandFlags(args: readonly string[]): LoadFlags {
   for (let index = 0; index < args.length; index++) {
     const [name, given] = nameAndValue(args[index] ?? '');
     const next = given ?? args[index + 1] ?? '';
-    const change = WITH_VALUE[name];
-    const alone = ALONE[name];
+    const change = ownEntry(WITH_VALUE, name);
+    const alone = ownEntry(ALONE, name);
     if (alone !== undefined) {
       flags = alone(flags);
     } else if (name === '-fa' && given === null && !/^(?:on|off|auto|[01]|true|false)$/i.test(next)) {
@@ -144,7 +145,7 @@ export function commandFlags(args: readonly string[]): LoadFlags {
 function nameAndValue(arg: string): readonly [string, string | null] {
   const equals = arg.startsWith('--') ? arg.indexOf('=') : -1;
   const name = equals < 0 ? arg : arg.slice(0, equals);
-  return [SPELLINGS[name] ?? name, equals < 0 ? null : arg.slice(equals + 1)];
+  return [ownEntry(SPELLINGS, name) ?? name, equals < 0 ? null : arg.slice(equals + 1)];
 }
 
 /** 0 and less stand for the engine's own choice where 0 is not a choice. */

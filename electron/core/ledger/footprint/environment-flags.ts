@@ -1,3 +1,5 @@
+import { ownEntry } from './own-entry.ts';
+
 /**
  * llama-server's environment variables that change what a model takes (llama-server(1); `set_env` in
  * common/arg.cpp), as the flags they stand for. Without the `LLAMA_ARG_` before each.
@@ -76,10 +78,10 @@ export function withEnvironment(
 function argsFor(name: string, value: string): readonly string[] {
   if (!name.startsWith(PREFIX) || value === '') return [];
   const key = name.slice(PREFIX.length);
-  const flag = WITH_VALUE[key];
+  const flag = ownEntry(WITH_VALUE, key);
   if (flag !== undefined) return [flag, value];
   const isNegative = key.startsWith('NO_');
-  const pair = ON_OR_OFF[isNegative ? key.slice(3) : key];
+  const pair = ownEntry(ON_OR_OFF, isNegative ? key.slice(3) : key);
   if (pair === undefined) return [];
   // A negative one counts by being there, whatever it says.
   const wants = isNegative ? false : meaningOf(value);

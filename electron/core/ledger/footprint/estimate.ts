@@ -119,10 +119,12 @@ function remarks(
   kind: DeviceKind,
   hostBytes: number,
 ): readonly string[] {
-  const notes: string[] = [];
-  if (flags.contextTokens === null && facts.trainedContext !== null && !facts.encoder)
+  const notes: string[] = [...unsaid(facts)];
+  if (flags.contextTokens === null && !facts.encoder)
     notes.push(
-      `No context is asked for, so it is what the model was trained for: ${facts.trainedContext} tokens.`,
+      facts.trainedContext === null
+        ? 'No context is asked for, and the file does not say one: 4096 tokens are counted.'
+        : `No context is asked for, so it is what the model was trained for: ${facts.trainedContext} tokens.`,
     );
   if (facts.window !== null && !flags.fullWindowCache)
     notes.push(
@@ -138,6 +140,17 @@ function remarks(
     );
   if (quantised(flags) && flags.flashAttention === 'off')
     notes.push('Quantised values need flash attention: llama-server refuses this.');
+  return notes;
+}
+
+/** What the file leaves out, so that a part of the sum is too small: no server loads such a file. */
+function unsaid(facts: ModelFacts): readonly string[] {
+  const notes: string[] = [];
+  const keepsNothing = facts.layers.every((layer) => layer.keyElements === 0 && !layer.recurrent);
+  if (keepsNothing && !facts.encoder)
+    notes.push('The file does not say how wide its attention is: keys and values are not counted.');
+  if (facts.vocabulary === 0 && !facts.encoder)
+    notes.push('The file does not say how many tokens it knows: the outputs are not counted.');
   return notes;
 }
 

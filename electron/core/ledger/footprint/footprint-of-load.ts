@@ -5,6 +5,7 @@ import { type Companions, estimate, type Footprint } from './estimate.ts';
 import type { LoadFlags } from './flags.ts';
 import type { GgufHeader } from './gguf-header.ts';
 import { type LoadRequest, requestFlags } from './load-request.ts';
+import { implausible } from './plausible.ts';
 import { readHeader } from './read-header.ts';
 
 /** Reads the headers of all files of a load and estimates it. Errors: `bad_input`, about one of the files. */
@@ -14,14 +15,23 @@ export async function footprintOfLoad(request: LoadRequest): Promise<Result<Foot
   if (!header.ok) return header;
   const companions = await readCompanions(flags);
   if (!companions.ok) return companions;
-  return ok(estimate(header.value, flags, request.kind, companions.value));
+  return sensible(estimate(header.value, flags, request.kind, companions.value), flags.modelPath ?? '');
 }
 
 /** A header with layers in it: a projector or an adapter is no model. Errors: `bad_input`. */
 export async function readModel(path: string): Promise<Result<GgufHeader>> {
   const header = await readHeader(path);
-  if (!header.ok || factsOf(header.value).layers.length > 0) return header;
+  if (!header.ok) return header;
+  const wrong = implausible(header.value);
+  if (wrong !== null) return fail('bad_input', `${basename(path)} ${wrong}`);
+  if (factsOf(header.value).layers.length > 0) return header;
   return fail('bad_input', `${basename(path)} has no layers, so it is no model that a server loads.`);
+}
+
+/** Errors: `bad_input` where the sizes of the header, or of the load, come to more than can be counted. */
+export function sensible(footprint: Footprint, path: string): Result<Footprint> {
+  if (Number.isSafeInteger(footprint.totalBytes)) return ok(footprint);
+  return fail('bad_input', `${basename(path)} would take more memory than can be, so a size in it is wrong.`);
 }
 
 /** The headers of what is loaded beside the model. Errors as of `readHeader`. */
@@ -33,7 +43,7 @@ export async function readCompanions(flags: LoadFlags): Promise<Result<Companion
     read.projector = projector.value;
   }
   if (flags.draftPath !== null) {
-    const draft = await readHeader(flags.draftPath);
+    const draft = await readModel(flags.draftPath);
     if (!draft.ok) return draft;
     read.draft = draft.value;
   }

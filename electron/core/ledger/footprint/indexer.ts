@@ -1,4 +1,5 @@
 import { archNumber, type GgufHeader, perLayer } from './gguf-header.ts';
+import { ownEntry } from './own-entry.ts';
 
 /** A second cache, of one head, whose keys choose which tokens a layer attends to. Elements of a row. */
 export interface IndexerRow {
@@ -23,10 +24,10 @@ const GLM_LONG_CONTEXT = 1_048_576;
  */
 export function indexerRows(header: GgufHeader, count: number, stack: Stack): readonly (IndexerRow | null)[] {
   const key = archNumber(header, 'attention.indexer.key_length') ?? 0;
-  const has = key === 0 ? null : RULES[header.architecture]?.(header, count, stack);
+  const has = key === 0 ? null : ownEntry(RULES, header.architecture)?.(header, count, stack);
   if (has == null) return Array.from({ length: count }, () => null);
   const value = WITH_VALUES.has(header.architecture) ? stack.valueLength : 0;
-  const row = { key: key * (KEY_LENGTHS[header.architecture] ?? 1), value };
+  const row = { key: key * (ownEntry(KEY_LENGTHS, header.architecture) ?? 1), value };
   const end = WITH_NEXT_TOKEN.has(header.architecture) ? count : stack.main;
   return Array.from({ length: count }, (_, index) => (index < end && has(index) ? row : null));
 }

@@ -124,12 +124,12 @@ async function parse(header: Buffer): Promise<GGUFParseOutput> {
 
 /** Numbers of 64 bits become plain ones: sizes and counts are far below 2^53. */
 function plainMetadata(metadata: object): Record<string, MetadataValue> {
-  const plain: Record<string, MetadataValue> = {};
-  for (const [key, value] of Object.entries(metadata)) {
+  const plain = Object.entries(metadata).flatMap(([key, value]) => {
     const one = plainValue(value);
-    if (one !== null) plain[key] = one;
-  }
-  return plain;
+    return one === null ? [] : [[key, one] as const];
+  });
+  // Whatever a key is called, `__proto__` too, it becomes an entry and nothing else.
+  return Object.fromEntries(plain);
 }
 
 function plainValue(value: unknown): MetadataValue | null {

@@ -1,4 +1,5 @@
 import { archNumber, type GgufHeader, perLayer } from './gguf-header.ts';
+import { ownEntry } from './own-entry.ts';
 
 /** A state of fixed size per sequence (Mamba, RWKV, gated delta nets, short convolutions), f32 always. */
 export interface RecurrentFacts {
@@ -94,7 +95,7 @@ function markedLayers(header: GgufHeader, stack: Stack): Marks | null {
   if (WITHOUT_HEADS.test(architecture)) return either(each((index) => kvHeads[index] === 0));
   if (WITHOUT_HEADS_OR_FEED_FORWARD.test(architecture))
     return either(each((index) => kvHeads[index] === 0 && feedForward[index] === 0));
-  const interval = archNumber(header, 'full_attention_interval') || INTERVALS[architecture];
+  const interval = archNumber(header, 'full_attention_interval') || ownEntry(INTERVALS, architecture);
   if (interval !== undefined) {
     const step = Math.max(1, interval);
     return either(each((index) => (index + 1) % step !== 0));

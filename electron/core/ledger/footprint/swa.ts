@@ -1,4 +1,5 @@
 import { archNumber, type GgufHeader, isList, perLayer } from './gguf-header.ts';
+import { ownEntry } from './own-entry.ts';
 import { roundUp } from './round-up.ts';
 
 /** Sliding-window attention: which layers need only the last `tokens` of a sequence. */
@@ -75,7 +76,7 @@ export function windowOf(
   notes: string[],
 ): WindowFacts | null {
   const { architecture } = header;
-  const rule = RULES[architecture] ?? null;
+  const rule = ownEntry(RULES, architecture) ?? null;
   const said = archNumber(header, 'attention.sliding_window');
   if (said === 0 || NO_WINDOW.test(architecture)) return null;
   if (rule === null) {

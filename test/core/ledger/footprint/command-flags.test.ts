@@ -61,6 +61,10 @@ describe('a llama-server command line', () => {
     expect(changed(line)).toEqual(wanted);
   });
 
+  it.each(['toString', 'constructor', '__proto__'])('may name anything %s', (name) => {
+    expect(commandFlags(['--alias', name, '-c', '4096'])).toEqual({ ...DEFAULT_FLAGS, contextTokens: 4096 });
+  });
+
   it('may override tensors several times and in one go', () => {
     expect(parsed('-ot exps=CPU,attn_.*=CUDA1 -ot ^output=CPU').overrides).toEqual([
       { pattern: 'exps', buffer: 'CPU' },
