@@ -17,6 +17,7 @@ import { backendNews, modelEvents, type ToldModel, toldModel } from './loop/stat
 import { DeviceTeller, expired } from './loop/teller.ts';
 import { Waiters } from './loop/waiters.ts';
 import { WakeWatch } from './loop/wake-watch.ts';
+import { movedBy, WallWatch } from './loop/wall-watch.ts';
 import type { Wishes } from './loop/wishes.ts';
 import { guardDevice, guardModel, guardWorld } from './loop/world.ts';
 
@@ -39,6 +40,7 @@ export class ControlLoop {
   readonly executor: Executor;
   readonly #options: ControlLoopOptions;
   readonly #wakeWatch: WakeWatch;
+  readonly #wallWatch: WallWatch;
   readonly #toldModels = new Map<string, ToldModel>();
   readonly #toldBackends = new Map<string, BackendSnapshot['status']>();
   readonly #devices = new DeviceTeller();
@@ -64,6 +66,7 @@ export class ControlLoop {
     this.#settings = options.settings;
     this.#wishes = options.wishes;
     this.#wakeWatch = new WakeWatch(options.bootMs, options.clock);
+    this.#wallWatch = new WallWatch(options.bootMs, options.clock);
     this.executor = new Executor({
       effects: options.effects,
       clock: options.clock,
@@ -206,6 +209,8 @@ export class ControlLoop {
         numbers: { suspendedMs: Math.round(this.#wakeWatch.suspendedMs) },
       });
     }
+    const moved = movedBy(this.#wallWatch.look(), this.#wishes);
+    if (moved !== null) this.setWishes(moved);
     this.#expireWishes(clock.epochMs());
     bookDevices(ledger, this.#settings, this.sight.devices(), (deviceId) => ({
       learnedBytes: floors.learned(deviceId),

@@ -59,7 +59,7 @@ describe('a clock', () => {
       routerPid: () => router.pid(),
       totalBytes: 24 * GB,
       footprints: { tiny: { bytes: 8 * GB, rampMs: 100 } },
-      config: 'floor: 2GB\nttl: { tiny: 1h }\nidle: 10m',
+      config: 'floor: 2GB\nttl: { tiny: 1h }\nidle: 10m\nsmall: [tiny]',
       clock: {
         monotonicMs: () => systemClock.monotonicMs() - asleepMs,
         epochMs: () => Date.now() + wallMs,
@@ -74,12 +74,19 @@ describe('a clock', () => {
       expect(bench.runtime.state().devices[0]?.health, what).toBe('ok');
     };
     await settled('before');
+    // Two hours are two hours, whatever the clock says meanwhile.
+    await bench.must({ type: 'sleep', forMs: 7_200_000 });
+    const asleepForS = (): number =>
+      (Date.parse(bench.runtime.state().asleep?.until ?? '') - (Date.now() + wallMs)) / 1000;
     wallMs = DAY_MS;
     await settled('a day ahead');
+    expect(asleepForS()).toBeCloseTo(7_200, -2);
     wallMs = -DAY_MS;
     await settled('a day back');
+    expect(asleepForS()).toBeCloseTo(7_200, -2);
     wallMs = 0;
     await settled('right again');
+    await bench.must({ type: 'wake' });
     asleepMs = 2 * DAY_MS;
     const resumed = await bench.event('resumed');
     expect(resumed.reason).not.toBe('');

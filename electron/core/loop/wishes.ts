@@ -1,7 +1,9 @@
 import type { EventStore } from '../events/event-store.ts';
 import type { GuardsOverride } from './model-view.ts';
+import { setSince, type WallOffset, wallOffset } from './wall-offset.ts';
+import { movedBy } from './wall-watch.ts';
 
-/** Big-model sleep; epoch milliseconds, so that it outlives a restart. */
+/** Big-model sleep; epoch milliseconds, so that it outlives a restart. See wall-watch.ts for clocks that are set. */
 export interface Sleep {
   readonly sinceMs: number;
   /** null: until woken. */
@@ -22,9 +24,17 @@ export const NO_WISHES: Wishes = { pins: {}, sleep: null, guards: null, restorab
 
 const KEY = 'wishes';
 
-/** Reads what an earlier run kept. Anything that is not of the right shape is left out, never guessed. */
-export async function readWishes(store: EventStore): Promise<Wishes> {
-  return parseWishes(await store.get(KEY));
+/**
+ * Reads what an earlier run kept. Anything that is not of the right shape is left out, never guessed.
+ * Where the clock was set meanwhile, dates have moved with it.
+ */
+export async function readWishes(
+  store: Pick<EventStore, 'get'>,
+  now: WallOffset | null = wallOffset(),
+): Promise<Wishes> {
+  const value = await store.get(KEY);
+  const wishes = parseWishes(value);
+  return { ...wishes, ...movedBy(isRecord(value) ? setSince(value.clock, now) : 0, wishes) };
 }
 
 export function parseWishes(value: unknown): Wishes {
@@ -45,14 +55,16 @@ function texts(value: unknown): readonly string[] {
 /** Writes them down; a disk that takes nothing is told by the store itself. */
 export class WishKeeper {
   readonly #store: Pick<EventStore, 'set'>;
+  readonly #now: () => WallOffset | null;
   #kept: Promise<unknown> = Promise.resolve();
 
-  constructor(store: Pick<EventStore, 'set'>) {
+  constructor(store: Pick<EventStore, 'set'>, now: () => WallOffset | null = wallOffset) {
     this.#store = store;
+    this.#now = now;
   }
 
   write(wishes: Wishes): void {
-    this.#kept = this.#store.set(KEY, wishes);
+    this.#kept = this.#store.set(KEY, { ...wishes, clock: this.#now() });
   }
 
   /** Resolves when the last of them is on disk: what is answered as done, a kill a moment later must not undo. */
