@@ -46,6 +46,8 @@ export interface ObservedModel {
   readonly stopTimeoutMs: number | null;
   /** On another machine, or nowhere that can be told: no device here is its. Left out: here. */
   readonly isElsewhere?: boolean;
+  /** Its server serves nothing else, whatever a request calls it. Left out: it may. */
+  readonly isOnly?: boolean;
   /** Why it failed, where `status` is failed. */
   readonly failure: string | null;
 }
@@ -66,6 +68,8 @@ export interface BackendSnapshot {
   readonly tellsBusy: boolean;
   /** What this backend does not tell, in sentences. */
   readonly notes: readonly string[];
+  /** A server of one model, which is there for as long as its server runs. Left out: of many, or not known. */
+  readonly isSingle?: boolean;
   /** Its server's process, where that is ours to run. */
   readonly own?: OwnProcess;
 }

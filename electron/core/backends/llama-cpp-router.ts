@@ -20,6 +20,8 @@ export interface LlamaCppTimings extends WatchTimings {
   readonly metricsTimeoutMs: number;
 }
 
+export const SINGLE_NOTE = 'A single llama-server can be watched but not unloaded; a router can.';
+
 /** What a guard asks for because of an event goes first; this is needed by the end of a race's grace. */
 const ASK_AFTER_MS = 25;
 
@@ -45,6 +47,8 @@ export function llamaCppBackend(options: {
   readonly inspector: ServerInspector;
   /** The key itself, not the variable's name. */
   readonly apiKey?: string | null;
+  /** What it was started with, where it is ours to run. */
+  readonly command?: readonly string[] | null;
   readonly timings?: Partial<LlamaCppTimings>;
 }): Backend {
   const { name, url, clock } = options;
@@ -174,6 +178,7 @@ export function llamaCppBackend(options: {
         models: [...models.values()],
         children,
         environments,
+        command: options.command ?? null,
         nowMs: clock.monotonicMs(),
       }),
     load: actions.load,
@@ -192,6 +197,7 @@ function snapshotOf(view: {
   readonly models: readonly TrackedModel[];
   readonly children: ChildWatch;
   readonly environments: Environments;
+  readonly command: readonly string[] | null;
   readonly nowMs: number;
 }): BackendSnapshot {
   const { link, models } = view;
@@ -211,6 +217,7 @@ function snapshotOf(view: {
         model.status !== 'loaded' || model.busy !== null || view.children.child(model.name).isWatched,
     ),
     notes: notesOf(view),
+    ...(link.props?.role === 'single' ? { isSingle: true } : {}),
   };
 }
 
@@ -219,6 +226,7 @@ function observedOf(
   view: {
     readonly children: ChildWatch;
     readonly environments: Environments;
+    readonly command: readonly string[] | null;
     readonly link: Link;
     readonly isLocal: boolean;
     readonly url: string;
@@ -229,6 +237,7 @@ function observedOf(
   const process = isPresent ? child.process : null;
   const isElsewhere = isPresent && !view.isLocal;
   const { port: ownPort } = hostAndPort(view.url);
+  const isSingle = view.link.props?.role === 'single';
   return {
     name: model.name,
     aliases: model.aliases,
@@ -236,9 +245,9 @@ function observedOf(
     busy: busyOf(model, child.activity.busy),
     lastBusyAtMs: child.activity.lastBusyAtMs,
     sinceMs: model.sinceMs,
-    args: argsOf(model, process, view.environments),
+    args: argsOf(model, process, view.environments, isSingle ? view.command : null),
     modelPath: model.modelPath,
-    port: view.link.props?.role === 'single' ? ownPort : model.port,
+    port: isSingle ? ownPort : model.port,
     process,
     processNote:
       process !== null || !isPresent
@@ -251,6 +260,7 @@ function observedOf(
     reportedBytes: null,
     stopTimeoutMs: model.stopTimeoutMs,
     failure: model.failure,
+    ...(isSingle ? { isOnly: true } : {}),
   };
 }
 
@@ -262,9 +272,11 @@ function argsOf(
   model: TrackedModel,
   process: ProcessIdentity | null,
   environments: Environments,
+  /** Before its process is found it has the same flags as after. */
+  command: readonly string[] | null,
 ): readonly string[] | null {
   if (process !== null) environments.set(model.name, process.variables ?? []);
-  const args = model.args ?? process?.command ?? null;
+  const args = model.args ?? command ?? process?.command ?? null;
   return args === null ? null : withEnvironment(args, environments.get(model.name) ?? []);
 }
 
@@ -319,7 +331,7 @@ function notesOf(view: { readonly link: Link; readonly models: readonly TrackedM
     );
   }
   if (link.props?.role === 'single') {
-    notes.push('A single llama-server can be watched but not unloaded; a router can.');
+    notes.push(SINGLE_NOTE);
   }
   return notes;
 }

@@ -15,7 +15,7 @@ import { llamaCppBackend } from './llama-cpp-router.ts';
 import { openAiBackend } from './openai-backend.ts';
 import { logFileOf } from './own/log-file.ts';
 import { ownBackend } from './own/own-backend.ts';
-import { withSlotFolder } from './own/slot-flag.ts';
+import { withoutEnv, withSlotFolder } from './own/slot-flag.ts';
 import { supervisor } from './own/supervisor.ts';
 import { hostAndPort, isThisMachine } from './own-address.ts';
 import { tellingReloads } from './reloads.ts';
@@ -38,19 +38,19 @@ export function makeBackend(
     facts: async (pids) => valueOr(await sampler().facts(pids)),
     times: processTimes,
   };
+  const command = own === null ? null : startedWith(setting.command, own);
   const shared = { name, url, clock, apiKey, inspector };
   const dialect = dialectFor(setting.kind, url, clock);
   const watched =
     dialect === null
       ? setting.kind === 'llama.cpp'
-        ? llamaCppBackend(shared)
+        ? llamaCppBackend({ ...shared, command: command === null ? null : withoutEnv(command) })
         : setting.kind === 'openai'
           ? openAiBackend(shared)
           : null
       : toldBackend({ ...shared, dialect });
   if (watched === null) return null;
   const told = tellingReloads(watched, clock);
-  const { command } = setting;
   const backend =
     command === null || own === null ? told : ownBackend(told, ownOptions(setting, command, url, clock, own));
   if (typeof setting.assumeIdleMs !== 'number') return backend;
@@ -65,6 +65,12 @@ export interface OwnPlaces {
   readonly slotFolder?: string;
 }
 
+/** As it is set, with the folder for its conversations. */
+function startedWith(command: BackendSetting['command'], places: OwnPlaces): readonly string[] | null {
+  if (command === null || places.slotFolder === undefined) return command;
+  return withSlotFolder(command, places.slotFolder);
+}
+
 function ownOptions(
   setting: BackendSetting,
   command: readonly string[],
@@ -75,10 +81,11 @@ function ownOptions(
   const { host, port } = hostAndPort(url);
   return {
     start: setting.start ?? 'now',
+    nowMs: clock.monotonicMs,
     supervisor: (onChange) =>
       supervisor({
         name: setting.name,
-        command: places.slotFolder === undefined ? command : withSlotFolder(command, places.slotFolder),
+        command,
         host,
         port,
         cwd: places.cwd,

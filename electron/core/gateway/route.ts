@@ -102,7 +102,7 @@ export function frontRoute(
   const view =
     own.find((one) => one.observed.name === wanted) ??
     own.find((one) => wanted !== null && one.observed.aliases.includes(wanted)) ??
-    // A server of one model serves it whatever it is called.
-    (own.length === 1 && own[0]?.observed.args === null ? own[0] : undefined);
+    // Its only one it serves whatever it is called.
+    own.find((one) => one.observed.isOnly === true);
   return { setting, url, view: view ?? null, sentName: null };
 }

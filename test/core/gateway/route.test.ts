@@ -40,6 +40,11 @@ describe('where a request goes', () => {
     expect(frontRoute('qwen', VIEWS, A, 'u').view?.id).toBe('a/qwen');
     expect(frontRoute('nobody', VIEWS, A, 'u').view).toBeNull();
     expect(frontRoute('b/both', VIEWS, A, 'u').sentName).toBeNull();
+    // A server of one model serves it whatever it is called.
+    const only = [
+      modelView({ backend: 'a', name: 'qwen', observed: { isOnly: true, args: ['llama-server'] } }),
+    ];
+    expect(frontRoute('gpt-4', only, A, 'u').view?.id).toBe('a/qwen');
   });
 });
 

@@ -32,6 +32,8 @@ export interface Supervisor {
   start(): void;
   /** Ends it, by force where it does not end by itself, and starts it at once. */
   restart(): Promise<void>;
+  /** Ends it, and lets it wait for its next use. */
+  rest(): Promise<void>;
   stop(): Promise<void>;
   look(): OwnProcess;
 }
@@ -73,6 +75,7 @@ export function supervisor(options: SupervisorOptions): Supervisor {
   let note: string | null = null;
   let timer: NodeJS.Timeout | null = null;
   let launching: Promise<void> | null = null;
+  let isResting = false;
   let lines: readonly string[] = [];
   let linesAtMs = Number.NEGATIVE_INFINITY;
 
@@ -131,7 +134,7 @@ export function supervisor(options: SupervisorOptions): Supervisor {
   const ended = (end: RunEnd): void => {
     run = null;
     linesAtMs = Number.NEGATIVE_INFINITY;
-    if (isStopped()) return;
+    if (isStopped() || isResting) return;
     const nowMs = clock.monotonicMs();
     if (startedAtMs !== null && nowMs - startedAtMs >= (options.healthyMs ?? 60_000)) waits.worked();
     waits.failed(nowMs);
@@ -160,6 +163,18 @@ export function supervisor(options: SupervisorOptions): Supervisor {
       nextStartAtMs = null;
       launch();
       await launching;
+    },
+    async rest() {
+      if (isStopped()) return;
+      isResting = true;
+      await launching;
+      if (timer !== null) clearTimeout(timer);
+      timer = null;
+      nextStartAtMs = null;
+      await run?.stop();
+      isResting = false;
+      startedAtMs = null;
+      if (!isStopped()) set('idle', null);
     },
     async stop() {
       status = 'stopped';

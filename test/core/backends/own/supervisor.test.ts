@@ -75,6 +75,24 @@ const lives = (pid: number): boolean => {
 const isGone = (pid: number): Promise<void> =>
   until(() => !lives(pid), LIMIT_MS, `process ${pid} to be gone`);
 
+describe('one that rests', () => {
+  it('is ended, is no crash, and starts again with its next use', async () => {
+    const one = await own([]);
+    one.it.start();
+    await until(() => one.it.look().status === 'running', LIMIT_MS, 'it to run');
+    const pid = one.it.look().pid ?? 0;
+    await one.it.rest();
+    expect(one.it.look()).toMatchObject({ status: 'idle', pid: null, restarts: 0, note: null });
+    expect(proc.stat(pid)).toBeNull();
+    one.it.start();
+    await until(() => one.it.look().status === 'running', LIMIT_MS, 'it to run again');
+    expect(one.it.look().pid).not.toBe(pid);
+    await one.it.stop();
+    await one.it.rest();
+    expect(one.it.look().status).toBe('stopped');
+  });
+});
+
 describe('a server that is ours', () => {
   it('runs in its folder under its own pid, its output is kept and shown', async () => {
     const server = await own([]);
