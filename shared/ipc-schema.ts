@@ -111,6 +111,10 @@ const TABLE = {
   observation: call<NoArgs, Observation>({}, null),
   /** A few words through the gateway to this model, loaded for it if it fits. */
   testTurn: call({ model: modelId }, gives<Done>()),
+  /** A GGUF file becomes a model of the embedded engine, so that no server is needed. `name` null: by its file's. */
+  addModel: call({ name: orNull(text(64)), file: text(4096) }, gives<Done>()),
+  /** An agent of the engine goes for good, with its conversation; a person has confirmed it. */
+  forgetAgent: call({ agent: text(64) }, gives<Done>()),
   /** Hosts a runtime in this app, after the one that was shown was lost. */
   host: call<NoArgs, Done>({}, null),
 };
@@ -145,6 +149,8 @@ export const QUESTIONS = {
   replay: 'replay',
   observation: 'observation',
   testTurn: 'test-turn',
+  addModel: 'add-model',
+  forgetAgent: 'forget-agent',
 } as const satisfies { readonly [Name in CallName]?: string };
 export type QuestionName = keyof typeof QUESTIONS;
 export const QUESTION_NAMES: readonly QuestionName[] = Object.keys(QUESTIONS).filter(isQuestionName);

@@ -210,6 +210,10 @@ export interface AgentState {
   readonly kv: KvPlace | null;
   /** Device bytes booked for it, its share of weights not among them; null: none are booked in its name. */
   readonly bookedBytes: number | null;
+  /** Booked for the weights of its model, once for all agents that use it; 0: they are not loaded. null: not ours to know (gateway). */
+  readonly weightsBytes: number | null;
+  /** Share done of a load of its model that is under way, 0–1; null: none is. */
+  readonly loadProgress: number | null;
   readonly deviceId: string | null;
   /** What it took to bring its context back before its last turn; 0: it was live. null: no turn yet, or not ours to know. */
   readonly lastSwitchMs: number | null;

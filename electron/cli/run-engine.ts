@@ -1,9 +1,9 @@
-import { mkdir, open } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
-import { fail, messageOf, ok, type Result } from '../../shared/errors.ts';
+import { ok } from '../../shared/errors.ts';
 import { type ModelAdded, withEmbeddedModel } from '../core/engine/add-model.ts';
-import { errnoOf } from '../core/errno.ts';
+import { ggufPath } from '../core/engine/gguf-path.ts';
 import { readInChild } from '../core/settings/config-reader.ts';
 import { SettingsFile } from '../core/settings/settings-file.ts';
 import { resolvePaths } from '../core/state-dir/paths.ts';
@@ -16,7 +16,7 @@ import { usageError } from './usage.ts';
 export const runEngine: Run = async (invocation, terminal) => {
   const [what, name = '', file = ''] = invocation.positionals;
   if (what !== 'add') return usageError(invocation.command, `it can add a model, not ${what}.`, terminal);
-  const model = await ggufPath(file);
+  const model = await ggufPath(resolve(file));
   if (!model.ok) {
     terminal.err(`landlord engine: ${plain(model.error.message)}`);
     return EXIT.badFile;
@@ -55,23 +55,4 @@ function sentenceOf({ id, before }: ModelAdded, file: string, config: string): s
   const change =
     before === null || before === file ? `${id} is ${file}` : `${id} is ${file} now, instead of ${before}`;
   return `${change}, as ${config} says. Ask for the model ${id} at the gateway, or \`landlord load ${id}\`.`;
-}
-
-/** Its absolute path; a link stays one, since people move what it leads to. Errors: `bad_model_file`. */
-async function ggufPath(file: string): Promise<Result<string>> {
-  const path = resolve(file);
-  try {
-    const handle = await open(path, 'r');
-    try {
-      const magic = Buffer.alloc(4);
-      await handle.read(magic, 0, 4, 0);
-      if (magic.toString('latin1') === 'GGUF') return ok(path);
-    } finally {
-      await handle.close();
-    }
-    return fail('bad_model_file', `${path} is no GGUF file.`);
-  } catch (thrown) {
-    if (errnoOf(thrown) === 'ENOENT') return fail('bad_model_file', `There is no file ${path}.`);
-    return fail('bad_model_file', `${path} can't be read: ${messageOf(thrown)}.`);
-  }
 }

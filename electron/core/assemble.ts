@@ -347,10 +347,8 @@ export async function assemble(
       settingsFile,
       observes: () => publisher.state().policy.guards === 'observe',
       url: () => url,
-      apiKey: () => {
-        const name = loop.settings.server.apiKeyEnv;
-        return name === null ? null : (env[name] ?? null);
-      },
+      desk: () => desk,
+      apiKey: () => env[loop.settings.server.apiKeyEnv ?? ''] ?? null,
     }),
     report: (event) => reports.take(event),
     reserve(request: ReservationRequest, signal: AbortSignal): Promise<Result<Reserved>> {

@@ -112,6 +112,8 @@ function handlers(source: RuntimeSource, feed: { watch(): void; unwatch(): void 
     changeSetting: (args) => source.api.ask('changeSetting', args),
     replay: (args) => source.api.ask('replay', args),
     testTurn: (args) => source.api.ask('testTurn', args),
+    addModel: (args) => source.api.ask('addModel', args),
+    forgetAgent: (args) => source.api.ask('forgetAgent', args),
     observation: (args) => source.api.ask('observation', args),
     watch: async () => {
       feed.watch();

@@ -1,9 +1,10 @@
-import { memo } from 'react';
+import { memo, useEffect, useRef, useState } from 'react';
 import { strings } from '../strings.ts';
 import type { AgentSlot as Slot } from '../view/agents.ts';
 import { Ago } from './ago.tsx';
 import { useAsked, useModel } from './context.ts';
 import { Refusal } from './refusal.tsx';
+import { useJob } from './use-job.ts';
 
 const words = strings.agents;
 
@@ -21,6 +22,7 @@ export const AgentsCard = memo(function AgentsCard({ slots }: { slots: readonly 
 });
 
 const AgentSlot = memo(function AgentSlot({ slot }: { slot: Slot }) {
+  const [asking, setAsking] = useState(false);
   return (
     <li className={`slot ${slot.lamp}`} data-agent={slot.key}>
       <p className="who">
@@ -56,7 +58,24 @@ const AgentSlot = memo(function AgentSlot({ slot }: { slot: Slot }) {
             <PutAway slot={slot} />
           </span>
         )}
+        {slot.engineName !== null && (
+          <span>
+            <button
+              type="button"
+              className="link"
+              aria-label={words.forgetName(slot.name)}
+              title={words.forgetName(slot.name)}
+              aria-expanded={asking}
+              onClick={() => setAsking(true)}
+            >
+              {words.forget}
+            </button>
+          </span>
+        )}
       </p>
+      {asking && slot.engineName !== null && (
+        <ForgetQuestion slot={slot} engineName={slot.engineName} close={() => setAsking(false)} />
+      )}
       <Refusal about={slot.key} />
     </li>
   );
@@ -80,3 +99,37 @@ const PutAway = memo(function PutAway({ slot }: { slot: Slot }) {
     </button>
   );
 });
+
+/** Asked in place, and safe by default: the focus is on keeping it, and Escape keeps it too. */
+function ForgetQuestion({ slot, engineName, close }: { slot: Slot; engineName: string; close: () => void }) {
+  const { ask } = useModel();
+  const [job, run] = useJob();
+  const keep = useRef<HTMLButtonElement>(null);
+  useEffect(() => keep.current?.focus(), []);
+  return (
+    <div
+      className="refusal"
+      role="alertdialog"
+      aria-label={words.forgetName(slot.name)}
+      onKeyDown={(event) => {
+        if (event.key === 'Escape') close();
+      }}
+    >
+      <p>{job.kind === 'failed' ? job.message : words.forgetAsk(slot.name, slot.tokens)}</p>
+      <div className="buttons">
+        <button type="button" ref={keep} onClick={close}>
+          {words.keep}
+        </button>
+        <button
+          type="button"
+          className="danger"
+          aria-busy={job.kind === 'running'}
+          disabled={job.kind === 'running'}
+          onClick={() => run(() => ask('forgetAgent', { agent: engineName }))}
+        >
+          {words.forgetYes}
+        </button>
+      </div>
+    </div>
+  );
+}

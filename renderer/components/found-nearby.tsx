@@ -4,6 +4,7 @@ import { strings } from '../strings.ts';
 import { hostOf } from '../view/figures.ts';
 import { withBackend } from '../view/settings.ts';
 import { shown } from '../view/shown.ts';
+import { AddModel } from './add-model.tsx';
 import { useReplica } from './context.ts';
 import type { SaveSetting } from './setting-row.tsx';
 
@@ -13,9 +14,12 @@ const words = strings.settings;
 export const FoundNearby = memo(function FoundNearby({
   backends,
   save,
+  changed,
 }: {
   backends: string | null;
   save: SaveSetting;
+  /** The config is another since. */
+  changed: () => void;
 }) {
   const found = useReplica(({ state }) =>
     (state?.backends ?? []).filter((backend) => backend.found && backend.status === 'up'),
@@ -44,6 +48,7 @@ export const FoundNearby = memo(function FoundNearby({
           </li>
         ))}
       </ul>
+      <AddModel added={changed} />
       {said !== null && (
         <p className={said.ok ? 'saved' : 'refusal'} role={said.ok ? 'status' : 'alert'}>
           {said.text}

@@ -1,6 +1,7 @@
 import { memo, useState } from 'react';
 import { strings } from '../strings.ts';
 import type { ModelsCard as Card, FoundBackend, ModelRow as Row } from '../view/models.ts';
+import { AddModel } from './add-model.tsx';
 import { useAsked, useModel } from './context.ts';
 import { ModelRow } from './model-row.tsx';
 import { Refusal } from './refusal.tsx';
@@ -92,6 +93,7 @@ function NoBackend() {
       <pre>{words.noneCommand}</pre>
       <p>{words.noneConfig}</p>
       <pre>{words.noneSnippet}</pre>
+      <AddModel />
     </div>
   );
 }

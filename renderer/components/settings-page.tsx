@@ -50,6 +50,7 @@ export function SettingsPage() {
       <FoundNearby
         backends={view.entries.find((entry) => entry.key === 'backends')?.yaml ?? null}
         save={save}
+        changed={again}
       />
     </>
   );

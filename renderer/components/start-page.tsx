@@ -7,6 +7,7 @@ import { bytesText, hostOf } from '../view/figures.ts';
 import { withBackend } from '../view/settings.ts';
 import { shown } from '../view/shown.ts';
 import { usualFloor } from '../view/start.ts';
+import { AddModel } from './add-model.tsx';
 import { useModel, useReplica } from './context.ts';
 import { TestTurn } from './test-turn.tsx';
 import { useJob } from './use-job.ts';
@@ -78,6 +79,7 @@ export function StartPage() {
           </li>
         ))}
       </ul>
+      <AddModel />
       <Options
         legend={words.bigs}
         value={big}

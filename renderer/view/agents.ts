@@ -18,8 +18,12 @@ export interface AgentSlot {
   readonly sinceMs: number | null;
   /** Epoch ms since when it has the lane; null: it has none. */
   readonly laneSinceMs: number | null;
-  /** Its context is on the card, from where it can be put away. */
+  /** Its context or its weights are on the card, from where it can be put away. */
   readonly canPutAway: boolean;
+  /** As the engine knows it, which can forget it; null: it is no agent of the engine. */
+  readonly engineName: string | null;
+  /** `812`, of its conversation. */
+  readonly tokens: string;
 }
 
 const words = strings.agents;
@@ -50,8 +54,20 @@ function slotOf(agent: AgentState, state: LandlordState): AgentSlot {
     facts: factsOf(agent),
     sinceMs: wholeSeconds(epochMs(agent.since)),
     laneSinceMs: laneSince(agent, state),
-    canPutAway: agent.source === 'engine' && agent.kv === 'device',
+    canPutAway: holdsOfItsOwn(agent, state),
+    engineName: agent.source === 'engine' ? agent.agent : null,
+    tokens: tokensText(agent.tokens ?? 0),
   };
+}
+
+/** Weights that another agent works with stay whatever is done with this one. */
+function holdsOfItsOwn(agent: AgentState, state: LandlordState): boolean {
+  if (agent.source !== 'engine' || agent.loadProgress !== null) return false;
+  if (agent.kv === 'device') return true;
+  const others = state.agents.filter(
+    (other) => other.source === 'engine' && other.model === agent.model && other.id !== agent.id,
+  );
+  return (agent.weightsBytes ?? 0) > 0 && !others.some((other) => other.kv === 'device');
 }
 
 function stateText({ state, queuePosition }: AgentState): string {
@@ -70,6 +86,7 @@ function factsOf(agent: AgentState): readonly string[] {
   if (agent.class !== null) facts.push(words.class[agent.class]);
   if (agent.backend !== null) facts.push(words.onBackend(agent.backend));
   if (agent.state === 'deflected') facts.push(words.deflectedWhy);
+  if (agent.loadProgress !== null) facts.push(words.loading(`${Math.round(agent.loadProgress * 100)} %`));
   if (agent.kv !== null) {
     const where = words.kv[agent.kv];
     facts.push(

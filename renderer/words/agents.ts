@@ -26,6 +26,13 @@ export const agentWords = {
   switched: (time: string) => `came back in ${time}`,
   laneFor: (age: string) => `lane ${age}`,
   putAway: 'Put away',
-  putAwayName: (agent: string) => `Put away ${agent}: its context leaves the card until its next turn`,
+  putAwayName: (agent: string) => `Put away ${agent}: what it holds leaves the card until its next turn`,
+  loading: (share: string) => `its model is loading, ${share}`,
+  forget: 'Forget',
+  forgetName: (agent: string) => `Forget ${agent} and its conversation`,
+  forgetAsk: (agent: string, tokens: string) =>
+    `Forget ${agent}? Its conversation of ${tokens} tokens is lost, and what it is doing now is cut.`,
+  forgetYes: 'Forget it',
+  keep: 'Keep it',
   since: (age: string) => age,
 } as const;

@@ -19,7 +19,9 @@ const agent: AgentState = {
   deviceId: 'sim:0',
   lastSwitchMs: 12,
   queuePosition: null,
-  laneAgeMs: null,
+  weightsBytes: null,
+    loadProgress: null,
+    laneAgeMs: null,
 };
 const caller: AgentState = {
   ...agent,

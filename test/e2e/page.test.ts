@@ -91,6 +91,25 @@ describe('page: what it says', () => {
     const { page } = await open('empty');
     expect(await page.locator('.empty pre').first().textContent()).toContain('llama-server');
   });
+
+  it('takes a model file of whoever wants none, and says what it is called or what is wrong with it', async () => {
+    const { page, server } = await open('empty');
+    const field = page.getByLabel(/No server\?/);
+    const message = 'There is no file /models/smol.gguf.';
+    server.answer('/api/add-model', { status: 400, body: { error: { code: 'bad_model_file', message } } });
+    await field.fill('/models/smol.gguf');
+    await field.press('Enter');
+    await page.getByText(message).waitFor();
+    expect(await field.inputValue()).toBe('/models/smol.gguf');
+    server.answer('/api/add-model', { status: 200, body: { message: 'embedded/smol is there.' } });
+    await page.getByRole('button', { name: 'Add this model' }).click();
+    await page.getByText('embedded/smol is there.').waitFor();
+    expect(server.asked.filter((one) => one.path === '/api/add-model').map((one) => one.body)).toEqual([
+      { name: null, file: '/models/smol.gguf' },
+      { name: null, file: '/models/smol.gguf' },
+    ]);
+    expect(await field.inputValue()).toBe('');
+  });
 });
 
 describe('page: the lanes', () => {
@@ -157,6 +176,29 @@ describe('page: what a person can do', () => {
     await expect
       .poll(() => server.posted)
       .toEqual([{ path: '/api/models/router%2Fpipeline-9b/unload', body: { force: true } }]);
+  });
+
+  it('forgets an agent of the engine once that is confirmed, and only then', async () => {
+    const { page, server } = await open('three-agents');
+    const forget = page.getByRole('button', { name: 'Forget indexer and its conversation' });
+    const question = page.getByRole('alertdialog');
+    for (const key of ['Enter', 'Escape']) {
+      await forget.click();
+      await question.waitFor();
+      await page.keyboard.press(key);
+      await question.waitFor({ state: 'detached' });
+    }
+    expect(server.asked.some((one) => one.path === '/api/forget-agent')).toBe(false);
+    const message = 'No agent indexer is registered.';
+    server.answer('/api/forget-agent', { status: 400, body: { error: { code: 'bad_input', message } } });
+    await forget.click();
+    await question.getByRole('button', { name: 'Forget it' }).click();
+    await question.getByText(message).waitFor();
+    expect(server.asked.filter((one) => one.path === '/api/forget-agent').map((one) => one.body)).toEqual([
+      { agent: 'indexer' },
+    ]);
+    // Callers of the gateway are not the engine's to forget.
+    expect(await page.getByRole('button', { name: /^Forget .* conversation$/ }).count()).toBe(1);
   });
 
   it('shows a denial with its numbers, and loads anyway when told to', async () => {

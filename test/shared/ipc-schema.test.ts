@@ -34,6 +34,8 @@ const GOOD: { readonly [Name in CallName]: ArgsOf<Name> } = {
   replay: { fromMs: 1_000, deviceId: null, floorBytes: 6_000_000_000, maxBig: 1 },
   observation: {},
   testTurn: { model: 'router/a' },
+  addModel: { name: null, file: '/models/a.gguf' },
+  forgetAgent: { agent: 'smol' },
   watch: {},
   unwatch: {},
   host: {},

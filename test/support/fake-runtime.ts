@@ -192,6 +192,8 @@ export function sampleAgent(change: Partial<AgentState> & { readonly agent: stri
     deviceId: null,
     lastSwitchMs: null,
     queuePosition: null,
+    weightsBytes: null,
+    loadProgress: null,
     laneAgeMs: null,
     ...change,
   };

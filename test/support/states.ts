@@ -114,6 +114,8 @@ export const stateSchema: z.ZodType<LandlordState> = z.strictObject({
         deviceId: z.string().nullable(),
         lastSwitchMs: z.number().nonnegative().nullable(),
         queuePosition: z.int().positive().nullable(),
+        weightsBytes: z.number().nonnegative().nullable(),
+        loadProgress: z.number().min(0).max(1).nullable(),
         laneAgeMs: z.number().nonnegative().nullable(),
       }),
     )

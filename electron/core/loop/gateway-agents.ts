@@ -67,6 +67,8 @@ export class GatewayAgents {
       deviceId: flight?.deviceId ?? null,
       lastSwitchMs: null,
       queuePosition: null,
+      weightsBytes: null,
+      loadProgress: null,
       laneAgeMs: heldSince === null ? null : Math.max(0, sight.epochMs - heldSince),
     };
   }

@@ -1,12 +1,14 @@
 import { fail, ok, type Result } from '../../../shared/errors.ts';
 import type { AnswerOf, ArgsOf, Ask, Calls, Done, QuestionName } from '../../../shared/ipc-schema.ts';
 import type { FloorAdvice, History, Observation, Replay } from '../../../shared/questions.ts';
+import type { AgentDesk } from '../engine/desk/desk-api.ts';
 import type { SqliteStore } from '../events/sqlite-store.ts';
 import { suggestedFloor } from '../ledger/floor-learning.ts';
 import { chooseDevice } from '../loop/choose-device.ts';
 import { lookedOnce } from '../loop/commands.ts';
 import type { CommandContext } from '../loop/load-command.ts';
 import type { SettingsFile } from '../settings/settings-file.ts';
+import { addModel, forgetAgent } from './engine-answers.ts';
 import { floorKeyOf } from './floor-key.ts';
 import { historyColumns, stepFor } from './history.ts';
 import { observationOf } from './observation.ts';
@@ -25,6 +27,8 @@ export interface AnswerSources {
   readonly url: () => string | null;
   /** What `/v1` asks for; null: nothing. */
   readonly apiKey: () => string | null;
+  /** The engine's agents; null: there is none yet. */
+  readonly desk: () => AgentDesk | null;
 }
 
 type Answers = Pick<Calls, QuestionName>;
@@ -49,6 +53,8 @@ export function createAnswers(sources: AnswerSources): Ask {
     checkSetting: (args) => checkSetting(settingsFile, args),
     changeSetting: (args) => changeSetting(settingsFile, args),
     replay: (args) => replay(args, context, store),
+    addModel: (args) => addModel(settingsFile, args),
+    forgetAgent: (args) => forgetAgent(sources.desk(), args),
     testTurn: ({ model }) => testTurn(sources.url(), sources.apiKey(), model),
     observation: () => observation(store, sources.observes(), settingsFile.status().source === 'defaults'),
   };

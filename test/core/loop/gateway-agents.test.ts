@@ -74,7 +74,9 @@ describe('callers of the gateway as agents', () => {
         tokensPerS: 40,
         tokens: 40,
         kv: null,
-        laneAgeMs: null,
+        weightsBytes: null,
+    loadProgress: null,
+    laneAgeMs: null,
         backend: 'router',
       }),
     ]);

@@ -23,6 +23,8 @@ function agent(change: Partial<AgentState>): AgentState {
     deviceId: null,
     lastSwitchMs: null,
     queuePosition: null,
+    weightsBytes: null,
+    loadProgress: null,
     laneAgeMs: null,
     ...change,
   };
@@ -67,6 +69,22 @@ describe('agent slots', () => {
     // Only what is on the card can be put away, and only by the engine.
     expect([away?.canPutAway, here?.canPutAway]).toEqual([false, true]);
     expect(slots([agent({ kv: 'device' })])[0]?.canPutAway).toBe(false);
+  });
+
+  it('can put away weights that wait on the card for nobody else, and says how far a load is', () => {
+    const engine = { source: 'engine', model: 'embedded/smol', kv: 'none', weightsBytes: 1e9 } as const;
+    const one = agent({ ...engine, id: 'engine/one', agent: 'one', tokens: 0 });
+    expect(slots([one])[0]).toMatchObject({ canPutAway: true, engineName: 'one' });
+    // What another agent works with stays: putting this one away would give nothing.
+    const two = agent({ ...engine, id: 'engine/two', agent: 'two', kv: 'device' });
+    expect(slots([one, two]).map((slot) => [slot.key, slot.canPutAway])).toEqual([
+      ['engine/one', false],
+      ['engine/two', true],
+    ]);
+    const [loading] = slots([{ ...one, loadProgress: 0.404 }]);
+    expect(loading?.facts).toContain('its model is loading, 40 %');
+    expect(loading?.canPutAway).toBe(false);
+    expect(slots([agent({})])[0]?.engineName).toBeNull();
   });
 
   it('leaves out what is not known, and never writes 0 for it', () => {

@@ -73,6 +73,8 @@ function agent(name: string, queuePosition: number): AgentState {
     deviceId: null,
     lastSwitchMs: null,
     queuePosition,
+    weightsBytes: null,
+    loadProgress: null,
     laneAgeMs: null,
   };
 }

@@ -31,6 +31,7 @@ export function agentState(
     /** In the queue, from 0; Infinity: not in it. */
     readonly place: number;
     readonly bookedBytes: number;
+    readonly weightsBytes: number;
     readonly iso: ToIso;
   },
 ): AgentState {
@@ -48,6 +49,8 @@ export function agentState(
     tokens: agent.tokens.length,
     kv: agent.live !== null ? 'device' : (agent.saved?.place ?? 'none'),
     bookedBytes: now.bookedBytes,
+    weightsBytes: now.weightsBytes,
+    loadProgress: agent.model.progress,
     deviceId: agent.model.deviceId,
     lastSwitchMs: agent.lastSwitchMs,
     queuePosition: isWaiting ? now.place + 1 : null,

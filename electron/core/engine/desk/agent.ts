@@ -17,6 +17,8 @@ export interface DeskModel {
   /** What the engine takes on this device besides, once. */
   readonly overheadBytes: number;
   loaded: LoadedModel | null;
+  /** Share done of a load that is under way; null: none is. */
+  progress: number | null;
   readonly agents: Set<Agent>;
 }
 

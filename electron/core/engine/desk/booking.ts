@@ -126,6 +126,16 @@ export function checkLater(world: DeskWorld, yielding: Yielding, wish: BookingWi
   return { ok: true, value: undefined };
 }
 
+/** What may be booked on a device once every context has left. */
+export function roomBytes({ ledger, clock }: DeskWorld, yielding: Yielding, deviceId: string): number {
+  const book = ledger.book(deviceId, clock.monotonicMs());
+  if (book === null || book.capBytes === null || book.freeBytes === null || book.floorBytes === null)
+    return 0;
+  const byCap = book.capBytes - book.bookedBytes;
+  const byFloor = book.freeBytes - book.outstandingBytes - book.floorBytes;
+  return Math.min(byCap, byFloor) + yielding.contextBytes(deviceId);
+}
+
 function refuse(world: DeskWorld, wish: BookingWish, denial: Denial, told: boolean): DeskResult<never> {
   const { deviceId, name } = wish;
   const { capBytes, bookedBytes, requestedBytes, freeBytes, floorBytes, outstandingBytes, shortBytes } =

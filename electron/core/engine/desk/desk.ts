@@ -3,7 +3,7 @@ import type { ToIso } from '../../loop/state.ts';
 import { type Agent, contextLineId, type DeskModel, newAgent, weightsLineId } from './agent.ts';
 import { AgentMemory, type FactStore } from './agent-memory.ts';
 import { agentState, deviceLine } from './agent-states.ts';
-import { checkLater, refusal, refused } from './booking.ts';
+import { checkLater, refusal, refused, roomBytes } from './booking.ts';
 import type {
   AgentDesk,
   AgentLine,
@@ -18,7 +18,7 @@ import { Lock } from './lock.ts';
 import { type AgentSize, fittingSize, sizeOfAgent } from './measure-agent.ts';
 import { Relief } from './relief.ts';
 import { Seats } from './seats.ts';
-import { modelName, Shelf } from './shelf.ts';
+import { Shelf } from './shelf.ts';
 import type { StateFiles } from './state-files.ts';
 import { type TurnLimits, Turns } from './turns.ts';
 
@@ -43,6 +43,8 @@ export class EngineDesk implements AgentDesk {
   readonly #files: StateFiles;
   readonly #memory: AgentMemory;
   readonly #agents = new Map<string, Agent>();
+  /** Their models are being loaded; they are nobody's yet. */
+  readonly #joining = new Set<Agent>();
   readonly #names = new Map<string, Lock>();
   readonly #seats: Seats;
   readonly #shelf: Shelf;
@@ -164,20 +166,18 @@ export class EngineDesk implements AgentDesk {
 
   /** Models that agents hold memory with, by what they are called elsewhere, with who is at work. */
   holding(): readonly string[] {
-    return this.#shelf
-      .list()
-      .filter((model) => this.#shelf.bookedBytes(model) > 0 || model.loaded !== null)
-      .map((model) => `${modelName(model)} (${[...model.agents].map((agent) => agent.name).join(', ')})`);
+    return this.#shelf.holding();
   }
 
   /** For the state others read. */
   states(iso: ToIso): readonly AgentState[] {
-    return [...this.#agents.values()]
+    return [...this.#agents.values(), ...this.#joining]
       .sort((one, other) => (one.name < other.name ? -1 : 1))
       .map((agent) =>
         agentState(agent, {
           place: this.#turns.placeOf(agent),
           bookedBytes: this.#seats.bookedBytes(agent),
+          weightsBytes: this.#shelf.bookedBytes(agent.model),
           iso,
         }),
       );
@@ -220,7 +220,7 @@ export class EngineDesk implements AgentDesk {
     if (!size.ok) return refusal(size.error);
     const first = await this.#admit(request, path, device.value, size.value, signal);
     if (first.ok || first.error.denial === null || !request.fit) return first;
-    const room = this.#roomBytes(device.value);
+    const room = roomBytes(this.#world, this.#seats, device.value.id);
     const less = await fittingSize(this.#world, device.value, path, size.value.contextTokens, room);
     return less === null ? first : await this.#admit(request, path, device.value, less, signal);
   }
@@ -258,7 +258,9 @@ export class EngineDesk implements AgentDesk {
     agent.permanent = holder === null;
     if (holder !== null) agent.holders.add(holder);
     model.agents.add(agent);
+    this.#joining.add(agent);
     const loaded = await this.#loadWithSeat(agent);
+    this.#joining.delete(agent);
     const isLeft = holder !== null && signal.aborted;
     if (!loaded.ok || isLeft || this.#stopping) {
       await this.#putBack(agent);
@@ -332,6 +334,7 @@ export class EngineDesk implements AgentDesk {
       weightsBytes,
       overheadBytes,
       loaded: null,
+      progress: null,
       agents: new Set(),
     });
   }
@@ -357,17 +360,6 @@ export class EngineDesk implements AgentDesk {
       contextTokens: agent.contextTokens,
       gpuLayers: model.gpuLayers,
     };
-  }
-
-  /** What may be booked on a device once idle contexts have left. */
-  #roomBytes(device: DeskDevice): number {
-    const book = this.#world.ledger.book(device.id, this.#world.clock.monotonicMs());
-    if (book === null || book.capBytes === null || book.freeBytes === null || book.floorBytes === null)
-      return 0;
-    const given = this.#seats.contextBytes(device.id);
-    const byCap = book.capBytes - book.bookedBytes;
-    const byFloor = book.freeBytes - book.outstandingBytes - book.floorBytes;
-    return Math.min(byCap, byFloor) + given;
   }
 
   #engineEnded(why: string): void {

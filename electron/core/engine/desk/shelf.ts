@@ -9,6 +9,8 @@ import type { DeskWorld } from './desk-world.ts';
 import { Lock } from './lock.ts';
 
 const NEVER = new AbortController().signal;
+/** A load's progress is told in so many steps. */
+const TOLD_STEPS = 20;
 
 /**
  * The weights agents use: booked, then loaded, once a file (rule 1). Each failure takes back what was
@@ -37,6 +39,13 @@ export class Shelf {
 
   list(): readonly DeskModel[] {
     return [...this.#models.values()];
+  }
+
+  /** What of them is in memory, by the names they have elsewhere, with whose they are. */
+  holding(): readonly string[] {
+    return this.list()
+      .filter((model) => this.bookedBytes(model) > 0 || model.loaded !== null)
+      .map((model) => `${modelName(model)} (${[...model.agents].map((agent) => agent.name).join(', ')})`);
   }
 
   /** Forgets one that no agent uses. */
@@ -142,9 +151,18 @@ export class Shelf {
   }
 
   /** Loaded, and one that can be talked with. */
-  async #talker({ path, gpuLayers }: DeskModel): Promise<Result<LoadedModel>> {
-    const { host } = this.#world;
-    const loaded = await host.loadModel({ path, gpuLayers }, NEVER);
+  async #talker(model: DeskModel): Promise<Result<LoadedModel>> {
+    const { path, gpuLayers } = model;
+    const { host, changed } = this.#world;
+    const onProgress = (share: number): void => {
+      const isNews = Math.floor(share * TOLD_STEPS) !== Math.floor((model.progress ?? 0) * TOLD_STEPS);
+      model.progress = share;
+      if (isNews) changed();
+    };
+    model.progress = 0;
+    changed();
+    const loaded = await host.loadModel({ path, gpuLayers, onProgress }, NEVER);
+    model.progress = null;
     if (!loaded.ok || loaded.value.generates) return loaded;
     await host.releaseModel(loaded.value.modelId);
     return fail(

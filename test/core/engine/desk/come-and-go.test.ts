@@ -160,3 +160,19 @@ describe('a conversation', () => {
     expect(await refusalOf(decode(again, 'smol', 8, ''))).toBe('ok');
   });
 });
+
+it('shows an agent while its model loads, and how far that is', async () => {
+  const shown: (number | null)[] = [];
+  await using bench = await deskBench(WIDE);
+  const { loadModel } = bench.engine;
+  bench.engine.loadModel = async (request) => {
+    for (const share of [0, 0.5, 1]) {
+      request.onProgress?.(share);
+      shown.push(bench.desk.states(String)[0]?.loadProgress ?? null);
+    }
+    return await loadModel.call(bench.engine, request);
+  };
+  expect(await register(bench.desk, 'smol')).toBe('ok');
+  expect(shown).toEqual([0, 0.5, 1]);
+  expect(bench.desk.states(String)).toMatchObject([{ loadProgress: null, weightsBytes: 100 * MB }]);
+});
