@@ -73,9 +73,9 @@ export class Account {
     }
   }
 
-  /** Bytes that count as taken only until a reading shows what loads that are over have really taken. */
-  unsureBytes(): number {
-    let bytes = this.settlingBytes;
+  /** What is outstanding of loads that are over: nothing more may come. */
+  restingBytes(): number {
+    let bytes = 0;
     for (const id of this.resting) {
       const line = this.lines.get(id);
       if (line !== undefined) bytes += outstandingOf(line);
@@ -92,6 +92,7 @@ export class Account {
       hardFloorBytes: this.limits?.hardFloorBytes ?? null,
       bookedBytes: this.bookedBytes,
       outstandingBytes: this.outstandingBytes,
+      restingBytes: this.restingBytes(),
       driverFreeBytes: this.reading?.driverFreeBytes ?? null,
       freeBytes: freeBytes(this.reading, this.limits, this, nowMs),
       sampledAtMs: this.reading?.sampledAtMs ?? null,

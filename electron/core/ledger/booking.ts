@@ -67,6 +67,8 @@ export interface DeviceBook extends DeviceLimits {
   readonly bookedBytes: number;
   /** Σ max(0, predicted − seen so far) over loads in flight. */
   readonly outstandingBytes: number;
+  /** What of it belongs to loads that are said to be over, whose memory has not been seen at rest. */
+  readonly restingBytes: number;
   /** The driver's figure, as of the last good sample. */
   readonly driverFreeBytes: number | null;
   /** The smaller of what the driver says and total minus the book; on unified memory also bounded by what the system has available. */

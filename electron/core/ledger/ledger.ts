@@ -237,7 +237,8 @@ export class Ledger {
 
   /** Loads have just ended whose bytes no reading shows yet, and the denial is short of no more than these: it may be gone soon. */
   mayYetFit(deviceId: string, denial: Denial): boolean {
-    const unsureBytes = this.#accounts.get(deviceId)?.unsureBytes() ?? 0;
+    const account = this.#accounts.get(deviceId);
+    const unsureBytes = account === undefined ? 0 : account.settlingBytes + account.restingBytes();
     return unsureBytes > 0 && (denial.shortBytes === null || denial.shortBytes <= unsureBytes);
   }
 

@@ -65,12 +65,15 @@ export function bookModel(ledger: Ledger, view: ModelView, promised: boolean, no
     return;
   }
   const bytes = asleep ? (view.measuredBytes ?? SLEEPING_BYTES) : view.measuredBytes;
-  const isLoading = ledger.booking(id)?.state === 'loading';
+  const line = ledger.booking(id);
   if (view.atRest) {
-    if (isLoading) ledger.commit(id, bytes, nowMs);
+    if (line?.state === 'loading') ledger.commit(id, bytes, nowMs);
     else ledger.seen(id, bytes);
-  } else if (isLoading) {
-    if (bytes !== null) ledger.seen(id, Math.max(bytes, ledger.booking(id)?.measuredBytes ?? 0));
-    ledger.rest(id);
+    return;
   }
+  if (line?.state === 'loading') ledger.rest(id);
+  // Until then it only grows: what was predicted, or measured before, is not taken back.
+  const heldBytes = line?.measuredBytes ?? 0;
+  const least = line?.state === 'loading' ? heldBytes : Math.max(heldBytes, line?.predictedBytes ?? 0);
+  if (bytes !== null && bytes > least) ledger.seen(id, bytes);
 }

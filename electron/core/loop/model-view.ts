@@ -2,6 +2,7 @@ import { byName, matchesName, type Settings } from '../../../shared/settings.ts'
 import type { Operation } from '../actuators/operation.ts';
 import type { BackendSnapshot, ObservedModel } from '../backends/backend.ts';
 import type { DeviceSample, ProcessMemory } from '../devices/sample.ts';
+import { isSteady, REST_MS, type Steady, steadier } from './at-rest.ts';
 
 /** What the loop itself knows of a model between two looks at its backend. */
 export interface ModelMemo {
@@ -12,6 +13,8 @@ export interface ModelMemo {
   readonly settledBytes: number | null;
   /** The driver's free figure when its load began. */
   readonly freeAtLoadBytes: number | null;
+  /** How long the driver's figure for its process has been what it is; null: no such figure in its status. */
+  readonly steady: Steady | null;
   readonly lastEviction: {
     readonly atMs: number;
     readonly reason: string;
@@ -24,6 +27,7 @@ export const EMPTY_MEMO: ModelMemo = {
   predictionSource: null,
   settledBytes: null,
   freeAtLoadBytes: null,
+  steady: null,
   lastEviction: null,
 };
 
@@ -43,7 +47,7 @@ export interface ModelView {
   readonly ttlMs: number | null;
   readonly predictedBytes: number | null;
   readonly measuredBytes: number | null;
-  /** `measuredBytes` is of a reading taken when its load, or its falling asleep, was over and done. */
+  /** It has taken, or given back, what its status means: `measuredBytes` is all of it. */
   readonly atRest: boolean;
   readonly guarded: 'on' | 'observe';
   readonly operation: Operation | null;
@@ -62,6 +66,8 @@ export interface ModelViewInput {
   readonly deviceId: string | null;
   /** That device's free bytes by its last reading; null: unknown. */
   readonly freeBytes: number | null;
+  /** Monotonic ms of that reading; null: there is none. */
+  readonly freeAtMs: number | null;
   readonly processes: readonly ProcessMemory[];
   /** Monotonic ms at which `processes` were read; null: never. */
   readonly processesAtMs: number | null;
@@ -77,6 +83,8 @@ export function viewModel(input: ModelViewInput): ModelView {
   const small = matchesName(settings.small, id);
   const leaving = input.operation !== null && input.operation.phase !== 'confirming';
   const measuredBytes = leaving && !holdsMemory(model.status) ? stillToCome(input) : measured(input);
+  const listed = listedBytes(input);
+  const steady = steadier(memo.steady, listed, input.processesAtMs, model.sinceMs);
   // Nothing better known: what its server claims, or else its weights alone.
   const predictedBytes = memo.predictedBytes ?? model.reportedBytes ?? model.weightsBytes ?? null;
   return {
@@ -93,10 +101,10 @@ export function viewModel(input: ModelViewInput): ModelView {
     ttlMs: byName(settings.ttlMs, id) ?? null,
     predictedBytes,
     measuredBytes,
-    atRest: isAtRest(input),
+    atRest: listed === null ? isReadSince(input) : isSteady(steady),
     guarded: input.guarded,
     operation: input.operation,
-    memo,
+    memo: steady === memo.steady ? memo : { ...memo, steady },
   };
 }
 
@@ -129,26 +137,32 @@ export function isBig(settings: Settings, id: string, small: boolean, bytes: num
  * device over its load; never what its server claims, which is an estimate (59 GB told, 26.7 held). While it loads or sleeps the settled figure does not hold, so it is unknown.
  */
 function measured(input: ModelViewInput): number | null {
-  const { model, deviceId, memo } = input;
+  const { model, memo } = input;
   if (!holdsMemory(model.status)) return null;
   if (model.countedBytes != null) return model.countedBytes;
-  const identity = model.process;
-  if (identity !== null && deviceId !== null) {
-    const mine = input.processes.filter((use) => use.pid === identity.pid && use.deviceId === deviceId);
-    const known = mine.filter((use) => use.bytes !== null);
-    if (known.length > 0) return known.reduce((sum, use) => sum + (use.bytes ?? 0), 0);
-  }
+  const listed = listedBytes(input);
+  if (listed !== null) return listed;
   if (model.status !== 'loaded') return null;
   return memo.settledBytes;
 }
 
-/** Servers say `loaded` when they can answer; the driver's list of processes is read every two seconds, and may be from before. */
-const REST_MS = 1_000;
+/** By the driver's list of processes, where that is what counts for it; null: no figure. */
+function listedBytes({ model, deviceId, processes }: ModelViewInput): number | null {
+  const identity = model.process;
+  if (model.countedBytes != null || identity === null || deviceId === null) return null;
+  const known = processes.filter(
+    (use) => use.pid === identity.pid && use.deviceId === deviceId && use.bytes !== null,
+  );
+  return known.length === 0 ? null : known.reduce((sum, use) => sum + (use.bytes ?? 0), 0);
+}
 
-/** Only a driver's list can be from amid a load: our engine's account is exact, and a difference is only taken of a device at rest. */
-function isAtRest({ model, processesAtMs }: ModelViewInput): boolean {
-  if (model.countedBytes != null || model.process === null || processesAtMs === null) return true;
-  return processesAtMs >= model.sinceMs + REST_MS;
+/**
+ * Without a figure of its own: our engine's account is exact, and a difference is only taken of a device
+ * at rest; else the device has at least been read a while after the load, so that its free figure shows it.
+ */
+function isReadSince({ model, memo, freeAtMs }: ModelViewInput): boolean {
+  if (model.countedBytes != null || memo.settledBytes !== null || freeAtMs === null) return true;
+  return freeAtMs >= model.sinceMs + REST_MS;
 }
 
 /**

@@ -47,7 +47,8 @@ export class Models {
         const model = isAway ? { ...told, isElsewhere: true } : told;
         const isElsewhere = model.isElsewhere === true && setting.device === null;
         const deviceId = isElsewhere ? null : deviceOf(model, setting.device, sight.devices(), processes);
-        return viewModel({
+        const free = sight.free(deviceId, input.nowMs);
+        const view = viewModel({
           snapshot,
           model,
           settings,
@@ -58,8 +59,11 @@ export class Models {
           operation: input.executor.operation(id),
           pinnedByPerson: wishes.pins[id],
           deviceId,
-          freeBytes: sight.free(deviceId, input.nowMs).freeBytes,
+          freeBytes: free.freeBytes,
+          freeAtMs: free.sampledAtMs,
         });
+        if (view.memo !== this.memo(id)) this.#memos.set(id, view.memo);
+        return view;
       });
     });
     this.#byId = new Map(this.#views.map((view) => [view.id, view]));

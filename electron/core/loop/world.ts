@@ -82,7 +82,8 @@ export function guardDevice(
     hardFloorBytes: book.hardFloorBytes,
     capBytes: book.capBytes,
     bookedBytes: book.bookedBytes,
-    outstandingBytes: book.outstandingBytes,
+    // What a load that is over has not been seen to take is for admissions alone: the guards go by readings.
+    outstandingBytes: book.outstandingBytes - book.restingBytes,
     evictionUnderWay,
     sampledAtMs: sample.takenAtMs,
   };

@@ -129,6 +129,7 @@ it('21 estimate-vs-ps: what a server claims is a forecast, never a measurement',
     guarded: 'on' as const,
     deviceId: CARD,
     freeBytes: null,
+    freeAtMs: null,
     processes: [],
     processesAtMs: null,
   };

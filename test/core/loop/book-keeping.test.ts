@@ -81,6 +81,9 @@ describe('the book follows what backends do (rule 3)', () => {
     expect(book.book('sim:0')?.bookedBytes).toBe(18 * GB);
     bookModel(book, { ...loaded, measuredBytes: 15 * GB }, false, 3);
     expect(book.book('sim:0')?.bookedBytes).toBe(15 * GB);
+    // A first prompt takes more: that is booked at once.
+    bookModel(book, { ...loaded, measuredBytes: 18.5 * GB, atRest: false }, false, 4);
+    expect(book.book('sim:0')?.bookedBytes).toBe(18.5 * GB);
   });
 
   it('takes what a model held awake until a reading shows it asleep', () => {

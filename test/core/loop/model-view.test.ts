@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { ObservedModel } from '../../../electron/core/backends/backend.ts';
-import type { DeviceSample } from '../../../electron/core/devices/sample.ts';
+import type { DeviceSample, ProcessMemory } from '../../../electron/core/devices/sample.ts';
 import {
   deviceOf,
   EMPTY_MEMO,
   guardsFor,
   isBig,
+  type ModelMemo,
   runsOnCpu,
   viewModel,
 } from '../../../electron/core/loop/model-view.ts';
@@ -77,7 +78,23 @@ describe('whether a figure is of a model at rest', () => {
     parentPid: 1,
     parentStartTimeTicks: 1,
   };
-  const view = (change: Partial<ObservedModel>, processesAtMs: number | null) => {
+  const list = (bytes: number): readonly ProcessMemory[] => [
+    {
+      pid: 7,
+      startTimeTicks: 1,
+      name: 'llama-server',
+      deviceId: 'sim:0',
+      bytes,
+      gttBytes: null,
+      type: 'C',
+      source: 'nvml',
+    },
+  ];
+  const view = (
+    change: Partial<ObservedModel>,
+    seen: { readonly memo?: ModelMemo; readonly listAtMs?: number; readonly freeAtMs?: number },
+    bytes = GB,
+  ) => {
     const model = observedModel({ status: 'loaded', sinceMs: 10_000, ...change });
     return viewModel({
       snapshot: {
@@ -95,40 +112,41 @@ describe('whether a figure is of a model at rest', () => {
       },
       model,
       settings: defaults(),
-      memo: { ...EMPTY_MEMO, settledBytes: 5 * GB },
+      memo: seen.memo ?? EMPTY_MEMO,
       operation: null,
       pinnedByPerson: undefined,
       guarded: 'on',
       deviceId: 'sim:0',
       freeBytes: null,
-      processes: [
-        {
-          pid: 7,
-          startTimeTicks: 1,
-          name: 'llama-server',
-          deviceId: 'sim:0',
-          bytes: GB,
-          gttBytes: null,
-          type: 'C',
-          source: 'nvml',
-        },
-      ],
-      processesAtMs,
+      freeAtMs: seen.freeAtMs ?? null,
+      processes: list(bytes),
+      processesAtMs: seen.listAtMs ?? null,
     });
   };
 
-  it("the driver's list counts when it was read a while after the load", () => {
-    expect(view({ process }, 9_000)).toMatchObject({ measuredBytes: GB, atRest: false });
-    expect(view({ process }, 10_500)).toMatchObject({ measuredBytes: GB, atRest: false });
-    expect(view({ process }, 11_000)).toMatchObject({ measuredBytes: GB, atRest: true });
+  it("the driver's list counts when two of after the load agree", () => {
+    const amid = view({ process }, { listAtMs: 9_000 });
+    expect(amid).toMatchObject({ measuredBytes: GB, atRest: false });
+    const first = view({ process }, { memo: amid.memo, listAtMs: 10_100 });
+    expect(first.atRest).toBe(false);
+    const grown = view({ process }, { memo: first.memo, listAtMs: 12_100 }, 2 * GB);
+    expect(grown).toMatchObject({ measuredBytes: 2 * GB, atRest: false });
+    const same = view({ process }, { memo: grown.memo, listAtMs: 14_100 }, 2 * GB);
+    expect(same.atRest).toBe(true);
+    // It begins anew with its status.
+    expect(view({ process, sinceMs: 14_500 }, { memo: same.memo, listAtMs: 14_100 }).atRest).toBe(false);
   });
 
   it('an exact account, and a difference taken at rest, count at once', () => {
-    expect(view({ process, countedBytes: 2 * GB }, 9_000)).toMatchObject({
-      measuredBytes: 2 * GB,
-      atRest: true,
-    });
-    expect(view({}, 9_000)).toMatchObject({ measuredBytes: 5 * GB, atRest: true });
+    const counted = view({ process, countedBytes: 2 * GB }, { listAtMs: 9_000, freeAtMs: 9_000 });
+    expect(counted).toMatchObject({ measuredBytes: 2 * GB, atRest: true });
+    const settled = view({}, { memo: { ...EMPTY_MEMO, settledBytes: 5 * GB }, freeAtMs: 9_000 });
+    expect(settled).toMatchObject({ measuredBytes: 5 * GB, atRest: true });
+  });
+
+  it('where nothing is measured, its device has been read a while after the load', () => {
+    expect(view({}, { freeAtMs: 10_500 })).toMatchObject({ measuredBytes: null, atRest: false });
+    expect(view({}, { freeAtMs: 11_000 }).atRest).toBe(true);
   });
 });
 

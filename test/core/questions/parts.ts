@@ -13,6 +13,7 @@ export function deviceBook(change: Partial<DeviceBook>): DeviceBook {
     sampledAtMs: 0,
     bookedBytes: 0,
     outstandingBytes: 0,
+    restingBytes: 0,
     ...change,
   };
 }
