@@ -14,7 +14,8 @@ export interface Invocation {
 /** Errors are `bad_input`: the caller prints them with the usage line and exits 64. */
 export function parseInvocation(command: CommandInfo, args: readonly string[]): Result<Invocation> {
   const takesCommand = command.argumentCount === 'command';
-  const end = takesCommand ? args.indexOf('--') : -1;
+  const takesFlags = command.argumentCount === 'file and flags';
+  const end = takesCommand || takesFlags ? args.indexOf('--') : -1;
   let parsed: ReturnType<typeof parseArgs>;
   try {
     parsed = parseArgs({
@@ -32,7 +33,8 @@ export function parseInvocation(command: CommandInfo, args: readonly string[]): 
     : countMessage(command.argumentCount, parsed.positionals);
   if (wrong !== null) return fail('bad_input', wrong);
   if (parsed.positionals.includes('')) return fail('bad_input', 'An argument is empty.');
-  const positionals = takesCommand ? args.slice(end + 1) : parsed.positionals;
+  const rest = end < 0 ? [] : args.slice(end + 1);
+  const positionals = takesCommand ? rest : [...parsed.positionals, ...rest];
   return ok({
     command,
     positionals,
@@ -65,7 +67,7 @@ export function readCount(
 
 /** null: as many as there should be. */
 function countMessage(wanted: CommandInfo['argumentCount'], given: readonly string[]): string | null {
-  const most = wanted === 'optional' ? 1 : Number(wanted);
+  const most = typeof wanted === 'number' ? wanted : 1;
   const least = wanted === 'optional' ? 0 : most;
   if (given.length > most) return `${given[most]} is one argument too many.`;
   return given.length < least ? 'An argument is missing.' : null;

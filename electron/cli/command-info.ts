@@ -15,7 +15,7 @@ export interface CommandInfo {
   readonly help: readonly string[];
   readonly options: ParseArgsOptionsConfig;
   /** How many arguments beside the options; `command`: a whole command line after `--`. */
-  readonly argumentCount: number | 'optional' | 'command';
+  readonly argumentCount: number | 'optional' | 'command' | 'file and flags';
   /** Only what a command needs is loaded, so that `status` starts fast. */
   readonly load: () => Promise<Run>;
   /** It ends in order on a signal by itself. */

@@ -117,7 +117,7 @@ export const COMMANDS: readonly CommandInfo[] = [
   },
   {
     name: 'estimate',
-    usage: 'estimate FILE.gguf [--ctx N] [--parallel N] [--cache-type-k T] [--fit] [--json] …',
+    usage: 'estimate FILE.gguf [--ctx N] [--parallel N] [--cache-type-k T] [--fit] [--json] … [-- FLAGS…]',
     summary: 'what a model will take of its device, by part, before it is loaded',
     help: [
       '--ctx N            tokens of context of all slots; default what the model was trained for',
@@ -132,6 +132,7 @@ export const COMMANDS: readonly CommandInfo[] = [
       '--fit              the largest context, or the number of layers, that fits now',
       '--quick            by arithmetic alone, without asking llama.cpp for its own figure',
       '--json             the parts in bytes',
+      '-- FLAGS           any other flags of llama-server: -ot, -md, -nkvo, --spec-type, -ts, …',
       'Only the file’s header is read. Exit code 65: it is no usable GGUF file.',
     ],
     options: {
@@ -153,7 +154,7 @@ export const COMMANDS: readonly CommandInfo[] = [
       fit: { type: 'boolean' },
       quick: { type: 'boolean' },
     },
-    argumentCount: 1,
+    argumentCount: 'file and flags',
     load: async () => (await import('./run-estimate.ts')).runEstimate,
   },
   {

@@ -2,12 +2,12 @@ import { basename } from 'node:path';
 import { fail, ok, type Result } from '../../shared/errors.ts';
 import { discoverCards } from '../core/devices/discovery.ts';
 import { machineTree } from '../core/devices/sysfs.ts';
+import { commandFlags } from '../core/ledger/footprint/command-flags.ts';
 import { DEVICE_KINDS, type DeviceKind, kindOn } from '../core/ledger/footprint/device-kind.ts';
 import { estimate, type Footprint } from '../core/ledger/footprint/estimate.ts';
 import { largestFit } from '../core/ledger/footprint/fit.ts';
-import { DEFAULT_FLAGS, type LoadFlags } from '../core/ledger/footprint/flags.ts';
+import type { LoadFlags } from '../core/ledger/footprint/flags.ts';
 import { readCompanions, readModel, sensible } from '../core/ledger/footprint/footprint-of-load.ts';
-import { ggmlTypeNamed } from '../core/ledger/footprint/ggml-types.ts';
 import { referencesInChild } from '../core/ledger/footprint/reference-source.ts';
 import { type Invocation, readCount } from './arguments.ts';
 import type { Run } from './commands.ts';
@@ -91,45 +91,57 @@ async function checked(
   return { ...mine, notes: [...mine.notes, `By arithmetic alone. ${answer.error.message}`] };
 }
 
-/** Each option as llama-server takes it. Errors: `bad_input`. */
+/** Each option as llama-server takes it, over what its own flags after `--` say. Errors: `bad_input`. */
 function readFlags(invocation: Invocation): Result<LoadFlags> {
+  const base = { ...commandFlags(invocation.positionals.slice(1)), modelPath: null };
   const counts = {
     ctx: readCount(invocation, 'ctx', 0, MOST),
     parallel: readCount(invocation, 'parallel', 1, 256),
     ubatch: readCount(invocation, 'ubatch', 1, 65_536),
-    gpuLayers: readCount(invocation, 'gpu-layers', 0, MOST),
+    gpuLayers: readLayers(invocation),
     cpuExperts: readCount(invocation, 'n-cpu-moe', 0, MOST),
     build: readCount(invocation, 'build', 1, MOST),
   };
   for (const count of Object.values(counts)) if (!count.ok) return count;
   const value = (count: Result<number | null>): number | null => (count.ok ? count.value : null);
-  const types = ['cache-type-k', 'cache-type-v'].map((option) => invocation.text(option) ?? 'f16');
-  const unknown = types.find((type) => ggmlTypeNamed(type) === null);
+  const cacheTypeK = invocation.text('cache-type-k') ?? base.cacheTypeK;
+  const cacheTypeV = invocation.text('cache-type-v') ?? base.cacheTypeV;
+  const unknown = [cacheTypeK, cacheTypeV].find((type) => !CACHE_TYPE.test(type));
   if (unknown !== undefined)
     return fail(
       'bad_input',
       `${unknown} is no cache type; f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 and iq4_nl are.`,
     );
-  const flash = invocation.text('flash-attn') ?? 'auto';
+  const flash = invocation.text('flash-attn') ?? base.flashAttention;
   if (flash !== 'on' && flash !== 'off' && flash !== 'auto')
     return fail('bad_input', `--flash-attn takes on, off or auto, not ${flash}.`);
-  const ubatch = value(counts.ubatch) ?? DEFAULT_FLAGS.ubatch;
+  const ubatch = value(counts.ubatch) ?? base.ubatch;
   return ok({
-    ...DEFAULT_FLAGS,
-    contextTokens: value(counts.ctx) || null,
-    slots: value(counts.parallel),
-    unified: invocation.flag('kv-unified') ? true : null,
-    batch: Math.max(DEFAULT_FLAGS.batch, ubatch),
+    ...base,
+    contextTokens: invocation.text('ctx') === null ? base.contextTokens : value(counts.ctx) || null,
+    slots: value(counts.parallel) ?? base.slots,
+    unified: invocation.flag('kv-unified') ? true : base.unified,
+    // A larger one is meant, so the logical batch is as large.
+    batch: invocation.text('ubatch') === null ? base.batch : Math.max(base.batch, ubatch),
     ubatch,
-    cacheTypeK: types[0] ?? 'f16',
-    cacheTypeV: types[1] ?? 'f16',
+    cacheTypeK,
+    cacheTypeV,
     flashAttention: flash,
-    gpuLayers: value(counts.gpuLayers),
-    cpuExpertLayers: value(counts.cpuExperts) ?? 0,
-    fullWindowCache: invocation.flag('swa-full'),
-    projectorPath: invocation.text('mmproj'),
+    gpuLayers: invocation.text('gpu-layers') === null ? base.gpuLayers : value(counts.gpuLayers),
+    cpuExpertLayers: value(counts.cpuExperts) ?? base.cpuExpertLayers,
+    fullWindowCache: base.fullWindowCache || invocation.flag('swa-full'),
+    projectorPath: invocation.text('mmproj') ?? base.projectorPath,
     build: value(counts.build),
   });
+}
+
+/** As `--cache-type-k` of llama-server takes them. */
+const CACHE_TYPE = /^(?:f32|f16|bf16|q8_0|q5_1|q5_0|q4_1|q4_0|iq4_nl)$/i;
+
+/** `all` and `auto` are all that there are. */
+function readLayers(invocation: Invocation): Result<number | null> {
+  const text = invocation.text('gpu-layers');
+  return text === 'all' || text === 'auto' ? ok(null) : readCount(invocation, 'gpu-layers', 0, MOST);
 }
 
 /** Without `--device`, what the first discrete card of this machine runs with; no card: its processor. */

@@ -76,6 +76,19 @@ describe('landlord estimate', () => {
     );
   });
 
+  it('takes any flag of llama-server after --, and its own before it', async () => {
+    const plain = await parts('--ctx', '4096');
+    const host = await parts('--ctx', '4096', '--', '-ot', '.*=CPU', '-nkvo');
+    expect(host).toMatchObject({ weightsBytes: 0, kvBytes: 0 });
+    expect((await parts('--', '-c', '4096', '-ctk', 'q8_0')).kvBytes).toBe(((plain.kvBytes ?? 0) * 98) / 128);
+    expect((await parts('--ctx', '2048', '--', '-c', '4096')).contextTokens).toBe(2048);
+    expect((await parts('--gpu-layers', 'all', '--', '-ngl', '0', '-c', '4096')).kvBytes).toBe(plain.kvBytes);
+    const drafting = await parts('--ctx', '4096', '--', '-md', model);
+    expect(drafting.kvBytes).toBe(2 * (plain.kvBytes ?? 0));
+    expect((await estimate(model, '--', '-md', join(folder, 'none.gguf'))).code).toBe(65);
+    expect((await estimate('--', '-c', '4096')).code).toBe(64);
+  });
+
   it('asks llama.cpp itself, and says whether it could', async () => {
     const checked = await estimate(model, '--ctx', '4096');
     expect(checked.code).toBe(0);
@@ -131,6 +144,8 @@ describe('landlord estimate', () => {
     [['--ctx', 'many'], /--ctx takes a whole number/],
     [['--parallel', '0'], /--parallel takes a whole number from 1/],
     [['--cache-type-v', 'q9'], /q9 is no cache type/],
+    [['--cache-type-k', 'q4_k'], /q4_k is no cache type/],
+    [['other.gguf'], /one argument too many/],
     [['--flash-attn', 'maybe'], /on, off or auto/],
     [['--device', 'npu'], /cuda, hip/],
   ])('%j is a usage error', async (args, message) => {

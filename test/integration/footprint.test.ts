@@ -1,7 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { llama } from '../../build/models/synthetic-architectures.ts';
 import { SMALL_MODELS, WIDE_MODELS } from '../../build/models/synthetic-models.ts';
 import { footprintOfLoad } from '../../electron/core/ledger/footprint/footprint-of-load.ts';
 import { type GgufSpec, writeGguf } from '../support/gguf-writer.ts';
@@ -59,5 +60,36 @@ describe.each(Object.entries(WIDE_MODELS))('of the widths of %s', (name, spec) =
     expect(Math.abs(ours.computeBytes / MIB - logged.computeMib)).toBeLessThan(
       Math.max(32, logged.computeMib / 10),
     );
+  });
+});
+
+describe('files of an older version', () => {
+  const ofVersion = async (version: number): Promise<string> => {
+    const path = await writeGguf(join(folder, `v${version}.gguf`), llama());
+    const file = await open(path, 'r+');
+    const bytes = Buffer.alloc(4);
+    bytes.writeUInt32LE(version);
+    await file.write(bytes, 0, 4, 4);
+    await file.close();
+    return path;
+  };
+
+  it('are loaded where they are version 2, and counted like the newest', async () => {
+    const path = await ofVersion(2);
+    const logged = await loggedBuffers(path, ['-c', '512']);
+    const ours = await footprintOfLoad({
+      modelPath: path,
+      args: ['-c', '512'],
+      kind: 'cpu',
+      build: logged.build,
+    });
+    expect(ours.ok && ours.value.weightsBytes / MIB).toBeCloseTo(logged.weightsMib, 1);
+  });
+
+  it('are refused by both where they are version 1', async () => {
+    const path = await ofVersion(1);
+    await expect(loggedBuffers(path, ['-c', '512'])).rejects.toThrow();
+    const ours = await footprintOfLoad({ modelPath: path, args: [], kind: 'cpu', build: null });
+    expect(ours.ok).toBe(false);
   });
 });
