@@ -1,10 +1,34 @@
 import { describe, expect, it } from 'vitest';
+import type { DeviceSample } from '../../../electron/core/devices/sample.ts';
 import { checkInvariants } from '../../../electron/core/ledger/invariants.ts';
 import { Ledger } from '../../../electron/core/ledger/ledger.ts';
 import { bookingId, bookModel, SLEEPING_BYTES } from '../../../electron/core/loop/book-keeping.ts';
+import { guardDevice } from '../../../electron/core/loop/world.ts';
 import { modelView } from '../../support/model-view.ts';
 
 const GB = 1_000_000_000;
+
+const SAMPLE: DeviceSample = {
+  id: 'sim:0',
+  kind: 'simulated',
+  memory: 'discrete',
+  name: 'a card',
+  pciAddress: null,
+  drivesDisplay: true,
+  power: 'active',
+  totalBytes: 34 * GB,
+  usedBytes: 4 * GB,
+  freeBytes: 30 * GB,
+  gttTotalBytes: null,
+  gttUsedBytes: null,
+  hostAvailableBytes: null,
+  busyPercent: null,
+  source: 'simulated',
+  takenAtMs: 0,
+  periodMs: 500,
+  notes: [],
+  error: null,
+};
 
 function ledger(): Ledger {
   const book = new Ledger();
@@ -84,6 +108,20 @@ describe('the book follows what backends do (rule 3)', () => {
     // A first prompt takes more: that is booked at once.
     bookModel(book, { ...loaded, measuredBytes: 18.5 * GB, atRest: false }, false, 4);
     expect(book.book('sim:0')?.bookedBytes).toBe(18.5 * GB);
+  });
+
+  it('keeps from the guards what only an admission has to doubt: they go by readings', () => {
+    const book = ledger();
+    const look = { predictedBytes: 18 * GB, measuredBytes: 2 * GB };
+    bookModel(book, modelView({ ...look, status: 'loading' }), false, 1);
+    const told = () => {
+      const now = book.book('sim:0');
+      return now === null ? null : guardDevice(SAMPLE, now, null, 1).outstandingBytes;
+    };
+    expect(told()).toBe(16 * GB);
+    bookModel(book, modelView({ ...look, status: 'loaded', atRest: false }), false, 2);
+    expect(book.book('sim:0')?.outstandingBytes).toBe(16 * GB);
+    expect(told()).toBe(0);
   });
 
   it('takes what a model held awake until a reading shows it asleep', () => {

@@ -43,7 +43,7 @@ function look(
       hardFloorBytes: 2 * GB,
       bookedBytes: 0,
       outstandingBytes: 0,
-    restingBytes: 0,
+      restingBytes: 0,
       driverFreeBytes: freeBytes,
       freeBytes,
       sampledAtMs: nowMs,
