@@ -118,16 +118,29 @@ export function procfs(root = '/proc', pageBytes = machinePageBytes()): ProcRead
     return inodes;
   };
 
-  const portsOf = (pid: number): readonly number[] | null => {
+  const namespaceOf = (pid: number): string => {
+    try {
+      return readlinkSync(`${root}/${pid}/ns/net`);
+    } catch {
+      return `of ${pid}`;
+    }
+  };
+
+  const portsOf = (
+    pid: number,
+    tables: Map<string, ReadonlyMap<string, number>>,
+  ): readonly number[] | null => {
     const inodes = socketsOf(pid);
     if (inodes === null) return null;
     if (inodes.length === 0) return [];
-    const ports = listeningIn(pid);
+    const namespace = namespaceOf(pid);
+    const ports = tables.get(namespace) ?? listeningIn(pid);
+    tables.set(namespace, ports);
     const found = inodes.flatMap((inode) => ports.get(inode) ?? []);
     return [...new Set(found)].sort((a, b) => a - b);
   };
 
-  const factsOf = (pid: number): ProcessFacts | null => {
+  const factsOf = (pid: number, tables: Map<string, ReadonlyMap<string, number>>): ProcessFacts | null => {
     const seen = stat(pid);
     if (seen === null) return null;
     const environ = text(`${pid}/environ`);
@@ -140,7 +153,7 @@ export function procfs(root = '/proc', pageBytes = machinePageBytes()): ProcRead
       parentStartTimeTicks: seen.parentPid > 0 ? (stat(seen.parentPid)?.startTimeTicks ?? null) : null,
       uid: parseUid(text(`${pid}/status`) ?? ''),
       command: command(pid),
-      listeningPorts: portsOf(pid),
+      listeningPorts: portsOf(pid, tables),
       routerPort: routerPort !== null && /^\d{1,5}$/.test(routerPort) ? Number(routerPort) : null,
       ...(variables.length === 0 ? {} : { variables }),
       cpuMs: seen.cpuTicks * MS_PER_TICK,
@@ -148,8 +161,11 @@ export function procfs(root = '/proc', pageBytes = machinePageBytes()): ProcRead
     };
   };
 
-  const facts = (wanted: readonly number[]): readonly ProcessFacts[] =>
-    wanted.flatMap((pid) => factsOf(pid) ?? []);
+  // One reading for all who share a network: a busy machine's table has thousands of rows.
+  const facts = (wanted: readonly number[]): readonly ProcessFacts[] => {
+    const tables = new Map<string, ReadonlyMap<string, number>>();
+    return wanted.flatMap((pid) => factsOf(pid, tables) ?? []);
+  };
 
   const listens = (pid: number, inodes: ReadonlySet<string>): boolean =>
     inodes.size > 0 && (socketsOf(pid)?.some((inode) => inodes.has(inode)) ?? false);

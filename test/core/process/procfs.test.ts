@@ -153,6 +153,25 @@ describe('a /proc of plain files', () => {
     ]);
   });
 
+  it('reads the sockets once for all processes that share a network, and a container’s own for it', () => {
+    const inNetwork = (pid: number, network: string): void => {
+      put(`${pid}/stat`, stat(pid, 'child', 100, 600));
+      mkdirSync(join(root, `${pid}/ns`), { recursive: true });
+      mkdirSync(join(root, `${pid}/fd`), { recursive: true });
+      symlinkSync(network, join(root, `${pid}/ns/net`));
+      if (pid !== 101) symlinkSync('socket:[777]', join(root, `${pid}/fd/3`));
+    };
+    inNetwork(101, 'net:[1]');
+    inNetwork(103, 'net:[1]');
+    inNetwork(104, 'net:[2]');
+    put('104/net/tcp', '   0: 0100007F:1F90 00000000:0000 0A 0:0 00:0 0 1000 0 777 1\n');
+    // 103 has no table of its own here: what it is told is the one read for 101.
+    const ports = procfs(root, 4096)
+      .facts([101, 103, 104])
+      .map(({ listeningPorts }) => listeningPorts);
+    expect(ports).toEqual([[8888], [8888], [8080]]);
+  });
+
   it('finds by command line and by listening socket', () => {
     const find = (port: number): readonly number[] =>
       procfs(root, 4096)
