@@ -20,6 +20,8 @@ export class GatewayLane {
   #seen: { readonly backends: unknown; readonly views: unknown } | null = null;
   #written: { readonly root: string; readonly text: string } | null = null;
   #trouble: string | null = null;
+  /** No lane stands at this port, and nothing that was left behind. */
+  #clearedPort: number | null = null;
 
   readonly #isClosed: () => boolean;
 
@@ -32,6 +34,7 @@ export class GatewayLane {
 
   listens(port: number): void {
     this.#port = port;
+    this.#clearedPort = null;
     this.#seen = null;
   }
 
@@ -43,9 +46,11 @@ export class GatewayLane {
     this.#seen = { backends, views };
     const meaning = lanesBehindGateway(backends, views, port);
     if (meaning === null) {
-      this.#remove(port);
+      // While we listen at it nobody else writes for this port: once is enough.
+      if (this.#clearedPort !== port && this.#remove(port)) this.#clearedPort = port;
       return;
     }
+    this.#clearedPort = null;
     const root = this.#gate.root()?.path ?? null;
     const text = JSON.stringify(meaning);
     if (root === null || (this.#written?.root === root && this.#written.text === text)) return;
@@ -70,14 +75,15 @@ export class GatewayLane {
     return done.ok;
   }
 
-  /** Ours, and one left behind at our port. */
-  #remove(port: number): void {
+  /** Ours, and one left behind at our port. False: it could not be, or not be looked for. */
+  #remove(port: number): boolean {
     const wrote = this.#written !== null;
     const root = this.#written?.root ?? this.#gate.root()?.path;
     this.#written = null;
-    if (root === undefined) return;
+    if (root === undefined) return false;
     const found = readMeaning(laneFiles(root, `${LOCAL_HOST}_${port}`).means)?.writer;
-    if (wrote || (found !== undefined && isGone(found))) this.#write(root, port, null);
+    const stands = wrote || (found !== undefined && isGone(found));
+    return !stands || this.#write(root, port, null);
   }
 }
 

@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises';
+import { openSync, read } from 'node:fs';
+import { promisify } from 'node:util';
 import {
   type LockTable,
   lockTable,
@@ -11,16 +12,34 @@ import { createLaneWatch, type LaneWatch } from '../gate/lane-watch.ts';
 /** Reads the kernel's table of locks without holding the caller up; null: this system has none. */
 export type ReadTable = () => Promise<LockTable | null>;
 
-async function readTableAside(): Promise<LockTable | null> {
-  try {
-    const texts = [await readFile('/proc/locks', 'utf8')];
-    while (texts.length < PAGED_READINGS && mayBePaged(texts[0] ?? '')) {
-      texts.unshift(await readFile('/proc/locks', 'utf8'));
+const readAt = promisify(read);
+const CHUNK_BYTES = 16 * 1024;
+
+/**
+ * Reads /proc/locks on one of Node's threads. It stays open, so that a table of one page is one trip there: with
+ * `readFile` (open, fstat, read, read, close) that was a fifth of what an idle runtime does.
+ */
+function tableAside(): ReadTable {
+  const chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+  let fd: number | null = null;
+  const readWhole = async (from: number): Promise<string> => {
+    let text = '';
+    for (;;) {
+      const { bytesRead } = await readAt(from, chunk, 0, CHUNK_BYTES, text.length);
+      text += chunk.toString('latin1', 0, bytesRead);
+      if (bytesRead === 0 || !mayBePaged(text)) return text;
     }
-    return lockTable(texts);
-  } catch {
-    return null;
-  }
+  };
+  return async () => {
+    try {
+      fd ??= openSync('/proc/locks', 'r');
+      const texts = [await readWhole(fd)];
+      while (texts.length < PAGED_READINGS && mayBePaged(texts[0] ?? '')) texts.unshift(await readWhole(fd));
+      return lockTable(texts);
+    } catch {
+      return null;
+    }
+  };
 }
 
 /**
@@ -30,7 +49,7 @@ async function readTableAside(): Promise<LockTable | null> {
  * has asked for.
  */
 export function laneWatchAside(
-  readAside: ReadTable = readTableAside,
+  readAside: ReadTable = tableAside(),
   readFirst: () => LockTable | null = readLockTable,
   watchOver: (readTable: () => LockTable | null) => LaneWatch = (readTable) =>
     createLaneWatch(undefined, readTable),
