@@ -179,7 +179,7 @@ function isMissed(view: GuardView, device: GuardDevice, newcomer: Newcomer, mode
   return newcomer.remainingBytes + hardFloor(device) > newcomer.availableBytes - counted;
 }
 
-/** A newcomer that lost to a busy model and goes on loading. */
+/** A newcomer that lost to a busy model and goes on loading, and for which there still is no room. */
 function killsOfNewcomers(view: GuardView, device: GuardDevice): readonly Decision[] {
   const { nowMs, policy } = view.world;
   return modelsOn(view, device.id).flatMap((model) => {
@@ -187,10 +187,22 @@ function killsOfNewcomers(view: GuardView, device: GuardDevice): readonly Decisi
     const lost = view.memory.decided[model.id]?.cause === 'race' && wasNewcomer(view.memory, model.id);
     if (askedAtMs === null || !isPending(model) || !lost || view.leaving.has(model.id)) return [];
     if (model.pinned || !view.mayTouch(model) || model.signalable !== true) return [];
-    if (nowMs - askedAtMs < policy.raceGraceMs) return [];
-    const why = `it lost a loading race, was asked to stop ${formatDuration(nowMs - askedAtMs)} ago and still loads`;
+    if (nowMs - askedAtMs < policy.raceGraceMs || !isTooMuch(device, model)) return [];
+    const why = `it lost a loading race, was asked to stop ${formatDuration(nowMs - askedAtMs)} ago and is still there`;
     return [kill(model, 'race', why, { waitedMs: nowMs - askedAtMs, freeBytes: device.freeBytes }, null)];
   });
+}
+
+/** What is there, and what it has still to take, does not fit: others may have given room meanwhile. */
+function isTooMuch(device: GuardDevice, { status, predictedBytes, seenBytes }: GuardModel): boolean {
+  if (isOverfull(device)) return true;
+  if (status === 'loaded') return false;
+  const remainingBytes = predictedBytes === null ? null : predictedBytes - (seenBytes ?? 0);
+  return remainingBytes === null || remainingBytes + hardFloor(device) > (device.freeBytes ?? 0);
+}
+
+function isOverfull(device: GuardDevice): boolean {
+  return device.evictionUnderWay === true || (device.freeBytes ?? 0) < hardFloor(device);
 }
 
 /**
@@ -199,8 +211,7 @@ function killsOfNewcomers(view: GuardView, device: GuardDevice): readonly Decisi
  */
 function killsAfterLoad(view: GuardView, device: GuardDevice): readonly Decision[] {
   const { nowMs, policy } = view.world;
-  const overfull = device.evictionUnderWay === true || (device.freeBytes ?? 0) < hardFloor(device);
-  if (!overfull || newcomersOn(view, device).length > 0) return [];
+  if (!isOverfull(device) || newcomersOn(view, device).length > 0) return [];
   return modelsOn(view, device.id).flatMap((model) => {
     const askedAtMs = model.unloadRequestedAtMs;
     const lost = view.memory.decided[model.id]?.cause === 'race' && !wasNewcomer(view.memory, model.id);

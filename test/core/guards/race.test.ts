@@ -326,6 +326,24 @@ describe('rule 7: the kill after the grace', () => {
     ]);
   });
 
+  it('does not kill a newcomer that lost, once there is room for it, and does where the card is past its end (rule 7)', () => {
+    const chat = model('chat', { ...busy, turnClass: 'interactive' });
+    const first = decide(world(tight, [newcomer, chat]), emptyMemory());
+    const at = (freeGb: number, change: Partial<typeof newcomer>) =>
+      decide(
+        world(
+          device({ freeBytes: freeGb * GB, sampledAtMs: NOW + 1_000 }),
+          [{ ...newcomer, unloadRequestedAtMs: NOW, ...change }, chat],
+          { nowMs: NOW + 1_000 },
+        ),
+        first.memory,
+      ).decisions;
+    // A browser has gone, and it needs no more than there is.
+    expect(at(30, {})).toEqual([]);
+    expect(at(10, { status: 'loaded', busy: true })).toEqual([]);
+    expect(at(0.5, { status: 'loaded', busy: true })).toMatchObject([{ type: 'kill' }]);
+  });
+
   it('does not kill a loser of a race that is over', () => {
     const first = decide(world(tight, [newcomer, model('vision-8b', busy)]), emptyMemory());
     const stopping = model('vision-8b', { ...busy, status: 'stopping', unloadRequestedAtMs: NOW });

@@ -1,6 +1,6 @@
 import { decide } from '../../../electron/core/guards/decide.ts';
 import { fallenSince, fallingBytesPerS } from '../../../electron/core/guards/hysteresis.ts';
-import { emptyMemory } from '../../../electron/core/guards/memory.ts';
+import { emptyMemory, noteFreedNothing } from '../../../electron/core/guards/memory.ts';
 import type {
   Decision,
   GuardDevice,
@@ -36,6 +36,8 @@ export interface Role {
   readonly batchOnly?: boolean;
   readonly turnClass?: 'interactive' | 'batch';
   readonly signalable?: boolean;
+  /** false: its process goes and its memory does not come back, once. */
+  readonly frees?: boolean;
 }
 
 export interface SmallWorld {
@@ -48,6 +50,8 @@ export interface SmallWorld {
   /** Since when readings that count have shown less than the floor; null: the last one did not. */
   readonly shortSinceMs: number | null;
   readonly memory: GuardMemory;
+  /** On the card, and nobody's (rule 14): what a model left behind. */
+  readonly lostBytes: number;
 }
 
 export interface Rules {
@@ -83,6 +87,7 @@ export function begin({ roles }: Rules): SmallWorld {
     asleep: false,
     shortSinceMs: null,
     memory: emptyMemory(),
+    lostBytes: 0,
   };
 }
 
@@ -166,7 +171,7 @@ export function step(from: SmallWorld, rules: Rules): Step {
     return decision === undefined ? one : obey(one, decision, from.nowMs);
   });
   const shortSinceMs = shortSince(from, seen);
-  const next = later({ ...from, models, memory, shortSinceMs });
+  const next = later({ ...from, models, memory, shortSinceMs }, rules);
   return { seen, before: from.memory, shortSinceMs, decisions, next };
 }
 
@@ -202,7 +207,7 @@ export function look(from: SmallWorld, { policy }: Rules): GuardWorld {
 /** Under 0 where more is asked for than there is: the driver then moves it out. */
 function freeOf(from: SmallWorld): number {
   const held = from.models.reduce((sum, one) => sum + heldBy(one), 0);
-  return TOTAL_BYTES - (DESKTOP_BYTES[from.desktop] ?? 0) - held;
+  return TOTAL_BYTES - (DESKTOP_BYTES[from.desktop] ?? 0) - held - from.lostBytes;
 }
 
 function obey(one: GuardModel, decision: Decision, nowMs: number): GuardModel {
@@ -225,7 +230,7 @@ function ended(one: GuardModel, nowMs: number): GuardModel {
 }
 
 /** Loads go on, the quiet ones that were asked to go do so, and what does not fit at all fails. */
-function later(from: SmallWorld): SmallWorld {
+function later(from: SmallWorld, rules: Rules): SmallWorld {
   const nowMs = from.nowMs + STEP_MS;
   const models = from.models.map((one) => {
     if (one.unloadRequestedAtMs !== null && one.busy !== true && one.status !== 'loading')
@@ -243,11 +248,26 @@ function later(from: SmallWorld): SmallWorld {
       seenBytes: null,
     };
   });
-  const next = { ...from, nowMs, models };
+  const next = withLoss({ ...from, nowMs, models }, from, rules);
   if (freeOf(next) >= -2 * GB) return next;
   const newcomer = models.findIndex((one) => one.status === 'loading');
   const failed = models[newcomer];
   return failed === undefined ? next : { ...next, models: models.with(newcomer, ended(failed, nowMs)) };
+}
+
+/** One that was asked to go, and went, and whose memory has not come back: told to the guards, as the executor does. */
+function withLoss(next: SmallWorld, from: SmallWorld, { roles }: Rules): SmallWorld {
+  const index = from.models.findIndex(
+    (one, at) =>
+      roles[at]?.frees === false &&
+      one.unloadRequestedAtMs !== null &&
+      next.models[at]?.status === 'unloaded',
+  );
+  const one = from.models[index];
+  if (one === undefined || from.lostBytes > 0) return next;
+  const lost = { ...next, lostBytes: heldBy(one) };
+  const freeBytes = Math.max(0, freeOf(lost));
+  return { ...lost, memory: noteFreedNothing(lost.memory, one.id, next.nowMs, freeBytes) };
 }
 
 /** The same text for worlds that the guards can't tell apart, however they came about. */
@@ -272,6 +292,8 @@ export function keyOf(from: SmallWorld): string {
     age(from.memory.breachSinceMs[CARD], 3),
     age(from.shortSinceMs, 3),
     fallingBytesPerS(points),
+    from.lostBytes,
+    Object.entries(from.memory.freedNothing).map(([id, { freeBytes }]) => [id, freeBytes]),
     Object.entries(from.memory.decided)
       .map(([id, { atMs, ...rest }]) => [id, age(atMs), rest])
       .sort(),

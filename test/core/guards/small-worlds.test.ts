@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isIdle } from '../../../electron/core/guards/view.ts';
-import type { Decision, GuardModel } from '../../../electron/core/guards/world.ts';
+import type { Decision, GuardDevice, GuardModel, GuardWorld } from '../../../electron/core/guards/world.ts';
 import {
   actionsOf,
   begin,
@@ -39,6 +39,11 @@ const RULES: readonly Rules[] = [
     name: 'one that can’t be signalled',
     roles: [{ ...BIG, signalable: false }, BIG, SMALL],
     policy: { maxBig: 1 },
+  },
+  {
+    name: 'one whose memory does not come back',
+    roles: [{ ...BIG, frees: false }, BIG, SMALL],
+    policy: {},
   },
 ];
 
@@ -88,8 +93,12 @@ function broken({ seen, before, shortSinceMs, decisions }: Step): string | null 
     if (one === undefined) return 'rule 21: a decision about nobody';
     if (!usable) return 'rule 6: an act on a reading that is stale or from before the resume';
     if (one.pinned) return 'rule 9: a pinned model left';
-    const why = brokenBy(decision, one, seen.models, card.freeBytes ?? 0, card.hardFloorBytes ?? 0);
+    const why = brokenBy(decision, one, seen, card);
     if (why !== null) return why;
+    const nothing = before.freedNothing[one.id];
+    const isForRoom = ['floor', 'hard_floor'].includes(decision.cause);
+    if (nothing !== undefined && isForRoom && (card.freeBytes ?? 0) >= (nothing.freeBytes ?? 0))
+      return 'rule 13: an eviction that freed nothing is repeated';
     const halved = (card.freeBytes ?? 0) < (card.floorBytes ?? 0) / 2 || card.evictionUnderWay === true;
     const lasted = shortSinceMs !== null && seen.nowMs - shortSinceMs >= seen.policy.breachMs;
     if (decision.cause === 'floor' && !halved && !lasted)
@@ -113,10 +122,11 @@ function broken({ seen, before, shortSinceMs, decisions }: Step): string | null 
 function brokenBy(
   decision: Decision,
   one: GuardModel,
-  models: readonly GuardModel[],
-  freeBytes: number,
-  hardFloorBytes: number,
+  { models, nowMs, policy: { raceGraceMs } }: GuardWorld,
+  card: GuardDevice,
 ): string | null {
+  const freeBytes = card.freeBytes ?? 0;
+  const hardFloorBytes = card.hardFloorBytes ?? 0;
   const newcomer = models.some((each) => each.status === 'loading' && each.id !== one.id);
   if (one.busy !== false && one.status !== 'loading' && decision.type === 'unload') {
     const asked = decision.cause === 'race' && newcomer;
@@ -127,6 +137,14 @@ function brokenBy(
   if (decision.type === 'kill') {
     if (one.signalable !== true) return 'rule 10: a signal to a process that is not proven';
     if (one.unloadRequestedAtMs === null) return 'rule 7: killed before it was asked';
+    const askedForMs = nowMs - one.unloadRequestedAtMs;
+    if (askedForMs < raceGraceMs) return 'rule 7: killed before its grace was over';
+    const isLoser = newcomer || one.status === 'loading';
+    const isFull = freeBytes < hardFloorBytes;
+    if (decision.cause === 'race' && !isLoser && !isFull)
+      return 'rule 14: killed, and nobody needs its bytes';
+    if (decision.cause !== 'race')
+      return `rule 14: killed for ${decision.cause}, which is a figure of the card`;
   }
   const forFloor = decision.cause === 'floor' || decision.cause === 'hard_floor';
   if (forFloor && one.small && !one.batchOnly && freeBytes >= hardFloorBytes)
@@ -180,7 +198,8 @@ function unsettled(from: SmallWorld, rules: Rules): string | null {
     (one) => one.status === 'loaded' && !one.pinned && one.unloadRequestedAtMs === null,
   );
   const view = { world: seen, memory: before, leaving: new Set<string>(), mayTouch: () => true };
-  const idle = stays.filter((one) => isIdle(view, one));
+  const nothing = world.memory.freedNothing;
+  const idle = stays.filter((one) => isIdle(view, one) && nothing[one.id] === undefined);
   if ((card?.freeBytes ?? 0) < (card?.floorBytes ?? 0) && idle.some((one) => !one.small || one.batchOnly))
     return 'rule 9: the floor stays broken beside an idle model';
   const bigs = seen.models.filter(
