@@ -24,6 +24,8 @@ export interface RegisterWords {
 
 const MOST_TOKENS = 1_000_000;
 const LEAST_CONTEXT = 64;
+/** llama.cpp makes contexts in steps of so many tokens (llama-context.cpp, `GGML_PAD(n_ctx, 256)`); what is told is what it makes. */
+const CONTEXT_STEP = 256;
 /** One word; no comma or `=`, which answers use between names. */
 const AGENT = /^[^\s,="'\p{Cc}]{1,64}$/u;
 
@@ -142,7 +144,7 @@ function parseOptions(
     else if (word === 'fit') fit = true;
     else if (key === 'class' && (value === 'interactive' || value === 'batch')) agentClass = value;
     else if (key === 'context' && /^\d{1,9}$/.test(value ?? '') && Number(value) >= LEAST_CONTEXT)
-      contextTokens = Number(value);
+      contextTokens = Math.ceil(Number(value) / CONTEXT_STEP) * CONTEXT_STEP;
     else
       return fail(
         'bad_input',

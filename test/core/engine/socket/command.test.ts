@@ -63,6 +63,16 @@ describe('lines of the ledger socket', () => {
     expect(parse(line)).toContain(part);
   });
 
+  it.each([
+    [64, 256],
+    [256, 256],
+    [257, 512],
+    [8192, 8192],
+  ])('takes context=%i as the %i tokens that llama.cpp makes of it', (asked, made) => {
+    const parsed = parseCommand(`REGISTER smol /m/a.gguf context=${asked}`, '/home/me');
+    expect(parsed).toMatchObject({ value: { contextTokens: made } });
+  });
+
   it('repeats no control characters and no endless line', () => {
     const message = parse(`\u001b[31m${'x'.repeat(5000)}`);
     expect(message).not.toContain('\u001b');
