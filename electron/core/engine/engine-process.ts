@@ -3,7 +3,11 @@ import { getCompileCacheDir } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { FromEngine, ToEngine } from './messages.ts';
 
-/** The process an engine runs in: a Node child here, a utilityProcess under Electron. */
+/**
+ * The process an engine runs in: a Node child, under the app too. Electron's `utilityProcess` would be
+ * another one to prove: the same runs in the app, the service and `landlord serve`, its environment stands
+ * before its allocator and its threads begin, and the kernel ends it with the process that started it.
+ */
 export interface EngineProcess {
   /** null: it could not be started. */
   readonly pid: number | null;
