@@ -1,8 +1,9 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { kernelLogAccess } from '../../../electron/core/kernel-log/access.ts';
+import { followKmsg } from '../../../electron/core/kernel-log/kmsg.ts';
 import { followKernelLog, type KernelLog } from '../../../electron/core/kernel-log/source.ts';
 import { until } from '../../support/router.ts';
 
@@ -39,11 +40,25 @@ it('follows the journal, read-only and from now on', async () => {
 
 it('takes /dev/kmsg where the journal lets itself be followed and shows none of the kernel’s messages', async () => {
   program('journalctl', `case "$*" in *--follow*) exec sleep 60;; esac`);
-  program('cat', `printf '3,1,99999999999999,-;late\\n'\nexec sleep 60`);
+  writeFileSync(join(bin, 'kmsg'), '3,1,99999999999999,-;late\n');
   const messages: string[] = [];
-  log = followKernelLog((message) => messages.push(message));
+  log = followKernelLog((message) => messages.push(message), join(bin, 'kmsg'));
   await until(() => messages.length > 0, 20_000, 'a message');
   expect(messages).toEqual(['late']);
+});
+
+it('reads the kernel’s own file without waiting in it, and what comes later too', async () => {
+  const file = join(bin, 'kmsg');
+  writeFileSync(file, Array.from({ length: 2_000 }, (_, at) => `6,${at},${at},-;early\n`).join(''));
+  const messages: string[] = [];
+  const reader = followKmsg(file, 1_990, (message) => messages.push(message));
+  await until(() => messages.length === 10, 10_000, 'those of now');
+  appendFileSync(file, '4,9,99999999,-;amdgpu: ring gfx timeout\n SUBSYSTEM=pci\n');
+  await until(() => messages.length === 11, 10_000, 'what comes later');
+  expect(messages.at(-1)).toBe('amdgpu: ring gfx timeout');
+  reader?.stop();
+  reader?.stop();
+  expect(followKmsg(join(bin, 'none'), 0, () => undefined)).toBeNull();
 });
 
 it('where it may be read is told without following it', async () => {
@@ -57,14 +72,13 @@ it('where it may be read is told without following it', async () => {
 
 it('takes /dev/kmsg where the journal may not be read, and says so where neither may', async () => {
   program('journalctl', 'exit 1');
-  program('cat', `printf '3,1,99999999999999,-;late\\n3,1,5,-;early\\n'\nexec sleep 60`);
+  writeFileSync(join(bin, 'kmsg'), '3,1,99999999999999,-;late\n3,1,5,-;early\n');
   const messages: string[] = [];
-  log = followKernelLog((message) => messages.push(message));
+  log = followKernelLog((message) => messages.push(message), join(bin, 'kmsg'));
   await until(() => messages.length > 0, 20_000, 'a message');
   expect(messages).toEqual(['late']);
   log.stop();
-  program('cat', 'exit 1');
-  const none = followKernelLog(() => undefined);
+  const none = followKernelLog(() => undefined, join(bin, 'none'));
   await until(() => none.note() !== null, 20_000, 'the note');
   none.stop();
 });
