@@ -51,7 +51,7 @@ import { servicesOf } from './loop/services.ts';
 import { TenantBook } from './loop/tenants.ts';
 import { usedModels } from './loop/used-models.ts';
 import { readWishes, WishKeeper } from './loop/wishes.ts';
-import { openParking, parkingFor } from './parking/open-parking.ts';
+import { openParking, parkingFor, parkOwn } from './parking/open-parking.ts';
 import { processTree } from './process/process-tree.ts';
 import { createAnswers } from './questions/answers.ts';
 import type { RuntimeOptions } from './runtime.ts';
@@ -380,6 +380,7 @@ export async function assemble(
       gatewayLane.stop();
       await gateway.stop();
       await openDesk.stop();
+      await parkOwn(fleet, loop, parking);
       stopChores();
       lookouts.stop();
       loop.stop();

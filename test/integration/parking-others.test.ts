@@ -110,6 +110,14 @@ it('a plain llama-server of ours, started with its use, gives its memory back by
   expect(after.cache_n).toBeGreaterThanOrEqual(before.prompt_n - 1);
   expect(after.prompt_n).toBeLessThan(16);
   expect(own()?.pid).not.toBe(pid);
+  // It ends with VRAM Landlord, and what it has read does not.
+  await until(() => landlord.model('mine/talk').pid === own()?.pid, 15_000, 'its process');
+  const second = landlord.events.length;
+  await landlord.restart();
+  expect(landlord.events.slice(second).map((one) => one.kind)).toContain('parked');
+  await until(() => own()?.status === 'idle', 15_000, 'it to wait for its first use');
+  const later = await say(landlord.runtime.url, 'talk', `${TEXT} and then some`);
+  expect(later.cache_n).toBeGreaterThanOrEqual(before.prompt_n - 1);
   const kinds = landlord.events.slice(from).map((one) => one.kind);
   expect(kinds).toContain('unparked');
   expect(kinds.filter((kind) => kind === 'backend_down' || kind === 'model_crashed')).toEqual([]);

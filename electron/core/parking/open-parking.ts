@@ -1,8 +1,10 @@
 import type { ParkingSettings } from '../../../shared/settings.ts';
 import { DEFAULT_PARKING } from '../../../shared/settings.ts';
+import type { ControlLoop } from '../control-loop.ts';
 import type { EventStore } from '../events/event-store.ts';
 import { acquireTurn } from '../gate/acquire.ts';
 import type { Gate } from '../gate/gate.ts';
+import type { Fleet } from '../loop/fleet.ts';
 import type { CommandContext } from '../loop/load-command.ts';
 import { reloadModel } from '../loop/reload-command.ts';
 import { Parking } from './parking.ts';
@@ -50,4 +52,14 @@ export async function openParking(parking: Parking, folder: string): Promise<str
   const objection = makeSlotFolder(folder);
   await parking.open(folder);
   return objection;
+}
+
+/** The end of everything does not wait longer for the sake of a prompt. */
+const LAST_LIMIT_MS = 3_000;
+
+/** Servers that are ours end with us: what their models have read is saved before, for the next run. */
+export async function parkOwn(fleet: Fleet, loop: ControlLoop, parking: Parking): Promise<void> {
+  const ours = new Set(fleet.settings().flatMap(({ name, command }) => (command === null ? [] : [name])));
+  const ending = loop.models.views().filter((view) => ours.has(view.backend) && view.status === 'loaded');
+  await Promise.all(ending.map((view) => parking.park(view.id, LAST_LIMIT_MS)));
 }
