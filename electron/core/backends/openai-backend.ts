@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import { backOff } from '../devices/back-off.ts';
 import type { Backend, BackendChange, BackendSnapshot, ObservedModel } from './backend.ts';
 import { field, httpClient, objectionTo } from './http.ts';
+import { textOf } from './models-list.ts';
 
 export interface OpenAiTimings {
   /** While it answers: a list of models changes rarely, and others ask it too. */
@@ -68,7 +69,9 @@ export function openAiBackend(options: {
     if (stopped.signal.aborted) return;
     const nowMs = clock.monotonicMs();
     const objection = objectionTo(answer, url, '/v1/models');
-    const list = answer.kind === 'answer' ? field(answer.json, 'data') : null;
+    const told = answer.kind === 'answer' ? field(answer.json, 'data') : undefined;
+    // Go writes an empty list as null.
+    const list = told === null ? [] : told;
     if (objection !== null || !Array.isArray(list)) {
       wait.failed(nowMs);
       set(
@@ -81,10 +84,8 @@ export function openAiBackend(options: {
     takenAtMs = nowMs;
     const before = JSON.stringify(models.map((model) => model.name));
     const known = new Map(models.map((model) => [model.name, model]));
-    models = list.flatMap((entry): readonly ObservedModel[] => {
-      const id = field(entry, 'id');
-      return typeof id !== 'string' || id === '' ? [] : [known.get(id) ?? observed(id, nowMs)];
-    });
+    const names = new Set(list.flatMap((entry) => textOf(field(entry, 'id')) ?? []));
+    models = [...names].map((id) => known.get(id) ?? observed(id, nowMs));
     set('up', null);
     if (before !== JSON.stringify(models.map((model) => model.name))) emit('list');
   };

@@ -22,7 +22,7 @@ async function far(): Promise<Far> {
     url: '',
     asked: [],
     answer: (response) =>
-      response.end('{"object":"list","data":[{"id":"qwen"},{"id":"org/gemma"},{"id":7}]}'),
+      response.end('{"object":"list","data":[{"id":"qwen"},{"id":"org/gemma"},{"id":7},null,{"id":"qwen"}]}'),
   };
   const server = http.createServer((request, response) => {
     one.asked.push({ path: request.url ?? '', key: request.headers.authorization, atMs: performance.now() });
@@ -67,6 +67,20 @@ it('lists what the server names, with its key, and knows nothing more of it', as
   expect(new Set(server.asked.map(({ path, key }) => `${path} ${key}`))).toEqual(
     new Set(['/v1/models Bearer secret']),
   );
+});
+
+it('has none where it names none, and what is no list is no answer', async () => {
+  const server = await far();
+  server.answer = (response) => response.end('{"object":"list","data":null}');
+  const { backend } = watch(server.url);
+  await until(() => backend.snapshot().status === 'up', 20_000, 'it to answer');
+  expect(backend.snapshot().models).toEqual([]);
+  for (const body of ['{"object":"list"}', '[]', '{"data":"qwen"}', '<html>']) {
+    server.answer = (response) => response.end(body);
+    await until(() => backend.snapshot().status === 'down', 20_000, 'it to be no answer');
+    server.answer = (response) => response.end('{"data":[]}');
+    await until(() => backend.snapshot().status === 'up', 20_000, 'it to be back');
+  }
 });
 
 it('is asked less and less often while it does not answer, and is back when it does', async () => {
