@@ -163,6 +163,22 @@ describe('hostile clients', () => {
       }
   }, 120_000);
 
+  it('can not climb out of /v1, nor ask for another server by a whole address', async () => {
+    const upstream = router.url;
+    for (const port of ports())
+      for (const path of [
+        '/v1/../models',
+        '/v1/%2e%2e/models',
+        '/v1/x/..%2f..%2fprops',
+        `${upstream}/v1/models`,
+      ]) {
+        using client = new RawClient(port);
+        client.send(`GET ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nconnection: close\r\n\r\n`);
+        expect(await client.until(() => false, 20_000), `${path} to be let go`).toBe(true);
+        expect(client.text, path).toMatch(/^HTTP\/1\.1 (400|401|404) /);
+      }
+  }, 120_000);
+
   it('are told when a head is too large, and are let go though they keep their side open', async () => {
     for (const port of ports()) {
       using client = new RawClient(port);

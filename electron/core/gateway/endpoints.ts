@@ -30,6 +30,14 @@ export function dialectOf(path: string): 'openai' | 'anthropic' {
   return /\/messages(\/|$)/.test(barePath(path)) ? 'anthropic' : 'openai';
 }
 
+/**
+ * Whether a path means what it says: it begins with a slash (RFC 9112 §3.2.1; a proxy is asked otherwise),
+ * and climbs nowhere. With a key of ours, `/v1/../admin` would open what is behind `/v1` only.
+ */
+export function isPlainPath(path: string): boolean {
+  return path.startsWith('/') && !/[/\\]\.{1,2}(?:[/\\]|$)/.test(decoded(path.split('?', 1)[0] ?? ''));
+}
+
 /** Without its query, and decoded: llama-server takes `/v1/chat%2Fcompletions` for what it means. */
 export function barePath(path: string): string {
   const bare = decoded(path.split('?', 1)[0] ?? '/');

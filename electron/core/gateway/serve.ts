@@ -3,7 +3,7 @@ import { fail, type LandlordError, type Result } from '../../../shared/errors.ts
 import type { BackendSetting } from '../../../shared/settings.ts';
 import { startForUse } from '../loop/first-use.ts';
 import { agentSettingOf, callingProcess, conductOf, foundProcess, statedCaller } from './caller.ts';
-import { streamsEvents } from './endpoints.ts';
+import { isPlainPath, streamsEvents } from './endpoints.ts';
 import type { Exchange } from './exchange.ts';
 import { mayHaveBody } from './exchange.ts';
 import { admitLoad } from './front-load.ts';
@@ -26,6 +26,14 @@ const TOO_LARGE: GatewayRefusal = {
   retryAfterS: null,
 };
 
+const NO_PATH: GatewayRefusal = {
+  status: 400,
+  code: 'bad_input',
+  message: 'The address must be a path such as /v1/chat/completions, without . or .. in it.',
+  numbers: {},
+  retryAfterS: null,
+};
+
 const NO_ROOM: GatewayRefusal = {
   status: 507,
   code: 'storage_failed',
@@ -38,6 +46,10 @@ const NO_ROOM: GatewayRefusal = {
 /** One request from its head to its end: read, route, send here or elsewhere, record. */
 export async function serve(parts: GatewayParts, exchange: Exchange): Promise<void> {
   const { request, response, front } = exchange;
+  if (!isPlainPath(exchange.path)) {
+    refuseBody(request, response, NO_PATH, exchange.dialect, {});
+    return;
+  }
   // A front port passes all else on as it is; only what works on a model is looked into.
   const isRead = mayHaveBody(request) && (front === null || exchange.work !== 'other');
   if (front !== null && exchange.work === 'other' && !(await admitLoad(parts, exchange, front))) return;

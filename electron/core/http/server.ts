@@ -23,6 +23,8 @@ const MAX_BODY_BYTES = 1024 * 1024;
 /** A connection that asks nothing is kept this long: fastify's own default. */
 const KEEP_ALIVE_MS = 72_000;
 
+const NOT_WELL_FORMED = refusal(400, 'bad_input', 'The address of the request is not well formed.');
+
 /** What goes to the gateway with no other route in question. */
 const STRAIGHT = /^\/v1\/[a-z_/]+(?:\?|$)/;
 
@@ -86,7 +88,7 @@ export async function startHttpServer(options: HttpOptions): Promise<Result<Http
     exposeHeadRoutes: false,
     routerOptions: { maxParamLength: 1024 },
     frameworkErrors: (_error, _request, reply) => {
-      refuse(reply, refusal(400, 'bad_input', 'The address of the request is not well formed.'));
+      refuse(reply, NOT_WELL_FORMED);
     },
     clientErrorHandler: refuseNonsense,
   });
@@ -202,6 +204,8 @@ function addChecks(
             port(),
           );
     if (!verdict.allowed) return refuse(reply, refusal(verdict.status, verdict.code, verdict.message));
+    // A whole address is for a proxy, and what is in it comes before the host header (RFC 9112 §3.2.2).
+    if (request.raw.url?.startsWith('/') !== true) return refuse(reply, NOT_WELL_FORMED);
     if (listed !== null) {
       // On the answer itself: what the gateway writes goes past fastify.
       for (const [name, value] of Object.entries(corsHeaders(listed))) reply.raw.setHeader(name, value);

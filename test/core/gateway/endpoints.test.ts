@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { dialectOf, streamsEvents, workOf } from '../../../electron/core/gateway/endpoints.ts';
+import { dialectOf, isPlainPath, streamsEvents, workOf } from '../../../electron/core/gateway/endpoints.ts';
 import { fallbackModel, upstreamPath } from '../../../electron/core/gateway/fallback.ts';
 
 describe('what a path asks', () => {
@@ -82,5 +82,37 @@ describe('an entry of the fallback chain', () => {
       path: '/api/v1/x?y=1',
     });
     expect(upstreamPath('http://127.0.0.1:1', '/v1/x').path).toBe('/v1/x');
+  });
+});
+
+describe('a path that does not mean what it says is refused', () => {
+  it.each([
+    '/v1/../admin',
+    '/v1/%2e%2e/models',
+    '/v1/%2E./x',
+    '/v1/..%2fadmin',
+    '/v1/chat/./completions',
+    '/v1/..',
+    '/v1/.',
+    '/v1/..\\admin',
+    '/v1/..?x=1',
+    'http://169.254.169.254/latest',
+    '*',
+    '',
+    'v1/models',
+  ])('%s', (path) => {
+    expect(isPlainPath(path)).toBe(false);
+  });
+
+  it.each([
+    '/v1/models',
+    '/v1/models/a..b',
+    '/v1/models/..hidden',
+    '/v1/models/model.gguf?x=../y',
+    '/',
+    '/v1/files/%zz',
+    '/index.html',
+  ])('and %s is none', (path) => {
+    expect(isPlainPath(path)).toBe(true);
   });
 });
