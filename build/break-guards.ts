@@ -144,7 +144,7 @@ const GUARDS = 'electron/core/guards';
 
 const copy = mkdtempSync(join(tmpdir(), 'landlord-broken-'));
 try {
-  for (const part of ['electron', 'shared', 'test', 'build', 'package.json', 'tsconfig.json'])
+  for (const part of ['electron', 'shared', 'renderer', 'test', 'build', 'package.json', 'tsconfig.json'])
     cpSync(join(ROOT, part), join(copy, part), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
   const missed: string[] = [];

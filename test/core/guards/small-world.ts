@@ -65,7 +65,7 @@ const POLICY: Partial<GuardPolicy> = {
   idleMs: 2 * STEP_MS,
   breachMs: 2 * STEP_MS,
   minResidencyMs: 4 * STEP_MS,
-  raceGraceMs: STEP_MS,
+  raceGraceMs: 2 * STEP_MS,
 };
 
 export function begin({ roles }: Rules): SmallWorld {
@@ -96,7 +96,7 @@ export type Action = (from: SmallWorld) => SmallWorld | null;
 
 export function actionsOf({ roles }: Rules): readonly { readonly name: string; readonly act: Action }[] {
   const each = roles.flatMap((_, index) => [
-    { name: `load m${index}`, act: change(index, (one) => one.status === 'unloaded', startLoad) },
+    { name: `load m${index}`, act: change(index, (one) => one.status === 'unloaded', loadOf(index)) },
     {
       name: `request to m${index}`,
       act: change(
@@ -150,8 +150,16 @@ function change(
   };
 }
 
-function startLoad(one: GuardModel, nowMs: number): Partial<GuardModel> {
-  return { status: 'loading', statusSinceMs: nowMs, busy: null, predictedBytes: one.bytes, seenBytes: 0 };
+/** Some servers say of one that loads that it serves nobody, others say nothing. */
+function loadOf(index: number): (one: GuardModel, nowMs: number) => Partial<GuardModel> {
+  const busy = index === 0 ? null : false;
+  return ({ bytes }, nowMs) => ({
+    status: 'loading',
+    statusSinceMs: nowMs,
+    busy,
+    predictedBytes: bytes,
+    seenBytes: 0,
+  });
 }
 
 export interface Step {
