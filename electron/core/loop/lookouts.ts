@@ -9,7 +9,7 @@ import { instanceOf } from '../parking/conversation.ts';
 import { drain } from './drain-command.ts';
 import type { Fleet } from './fleet.ts';
 import type { CommandContext } from './load-command.ts';
-import { offCardEvent } from './off-card.ts';
+import { offCardEvent, wrongGpuEvent } from './off-card.ts';
 import type { Offers } from './offers.ts';
 import { OrphanWatch } from './orphan-watch.ts';
 import { slowModels } from './slow-models.ts';
@@ -73,13 +73,16 @@ export class Lookouts {
   }
 
   #lookForOffCard(): void {
-    const { loop, journal } = this.#context();
+    const { loop, journal, fleet } = this.#context();
     const nowMs = this.#nowMs();
     const processes = loop.sight.processes(nowMs);
     for (const view of loop.models.views()) {
       const load = `${view.id} ${instanceOf(view)}`;
       if (this.#offCard.has(load)) continue;
-      const event = offCardEvent(view, loop.sight.device(view.deviceId), processes, nowMs);
+      const isPlaced = fleet.setting(view.backend)?.device != null;
+      const event =
+        offCardEvent(view, loop.sight.device(view.deviceId), processes, nowMs) ??
+        (isPlaced ? null : wrongGpuEvent(view, loop.sight.devices(), processes, nowMs));
       if (event === null) continue;
       this.#offCard.add(load);
       journal.tell(event);

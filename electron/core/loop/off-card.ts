@@ -47,3 +47,39 @@ export function offCardEvent(
     numbers: { heldBytes, predictedBytes },
   };
 }
+
+/**
+ * A model on a GPU that shares the system's memory while a card of its own memory stands by with room for
+ * it: servers that find their GPUs by two ways may drop the card (ollama 16667). null: it is on the card, or
+ * there is none for it, or nobody can tell. Pure. Not asked where the config says on which device its backend is.
+ */
+export function wrongGpuEvent(
+  view: ModelView,
+  devices: readonly DeviceSample[],
+  processes: readonly ProcessMemory[],
+  nowMs: number,
+): NewEvent | null {
+  const { observed, predictedBytes } = view;
+  const where = devices.find((device) => device.id === view.deviceId);
+  if (where?.memory !== 'unified' || where.id === 'system' || view.status !== 'loaded') return null;
+  if (nowMs - observed.sinceMs < SETTLED_MS || runsOnCpu(observed.args)) return null;
+  if (predictedBytes === null || predictedBytes < LEAST_BYTES) return null;
+  const pid = observed.process?.pid ?? null;
+  const heldBytes = processes
+    .filter((use) => use.pid === pid && use.deviceId === where.id)
+    .reduce((sum, use) => sum + (use.bytes ?? 0), 0);
+  if (pid === null || heldBytes < predictedBytes * MISSING_SHARE) return null;
+  const card = devices.find(
+    (device) =>
+      device.memory === 'discrete' && device.error === null && (device.freeBytes ?? 0) >= predictedBytes,
+  );
+  if (card === undefined) return null;
+  return {
+    kind: 'off_card',
+    model: view.id,
+    backend: view.backend,
+    deviceId: where.id,
+    reason: `${observed.name} is on ${where.name}, which shares the system's memory, while ${formatBytes(card.freeBytes)} of ${card.name} is free: its server chose that GPU. If that is meant so, write \`device: "${where.id}"\` at its backend; else its server's log says which GPUs it found.`,
+    numbers: { heldBytes, predictedBytes, freeBytes: card.freeBytes },
+  };
+}

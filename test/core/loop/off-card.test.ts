@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { DeviceSample, ProcessMemory } from '../../../electron/core/devices/sample.ts';
-import { offCardEvent } from '../../../electron/core/loop/off-card.ts';
+import { offCardEvent, wrongGpuEvent } from '../../../electron/core/loop/off-card.ts';
 import { modelView } from '../../support/model-view.ts';
 
 const GB = 1_000_000_000;
@@ -87,5 +87,40 @@ describe('a model that should be on a card and is not (33-igpu-chosen, 38-resume
     expect(look(view(), [DESKTOP], 20_000, { ...card, memory: 'unified' })).toBeNull();
     expect(look(view({ status: 'sleeping', observed: { status: 'sleeping' } }))).toBeNull();
     expect(look(view({ predictedBytes: 0.3 * GB }))).toBeNull();
+  });
+});
+
+describe('a model on the wrong of two GPUs (33-igpu-chosen)', () => {
+  const iGpu: DeviceSample = {
+    ...card,
+    id: 'pci:0000:00:02.0',
+    kind: 'intel',
+    memory: 'unified',
+    name: 'Iris Xe',
+  };
+  const there = [use(7, 12 * GB, iGpu.id)];
+  const told = (
+    devices: readonly DeviceSample[],
+    rows = there,
+    change: Parameters<typeof view>[0] = {},
+    nowMs = 20_000,
+  ) => wrongGpuEvent(view({ deviceId: iGpu.id, ...change }), devices, rows, nowMs)?.reason ?? null;
+
+  it('is told, with the card that stands by and how to say that it is meant so', () => {
+    expect(told([iGpu, card])).toMatch(
+      /m is on Iris Xe, .* while 22\.0 GB of RTX 4090 is free.*`device: "pci:0000:00:02\.0"`/,
+    );
+  });
+
+  it('is none where there is no such card, no room on it, or no proof', () => {
+    expect(told([iGpu])).toBeNull();
+    expect(told([iGpu, { ...card, freeBytes: 3 * GB }])).toBeNull();
+    expect(told([iGpu, { ...card, freeBytes: null }])).toBeNull();
+    expect(told([iGpu, card], [])).toBeNull();
+    expect(told([iGpu, card], there, {}, 5_000)).toBeNull();
+    expect(told([iGpu, card], there, { observed: { args: ['x', '-ngl', '0'] } })).toBeNull();
+    expect(told([iGpu, card], there, { predictedBytes: null })).toBeNull();
+    // On the card all is well.
+    expect(told([iGpu, card], there, { deviceId: CARD })).toBeNull();
   });
 });
