@@ -122,8 +122,8 @@ const BREAKS: readonly Break[] = [
   {
     rule: '13, an eviction that freed nothing is repeated',
     file: 'memory.ts',
-    from: 'if (nothing === undefined ||',
-    to: 'if (nothing !== undefined ||',
+    from: 'return freeBytes > nothing.freeBytes - NOTHING_DROP_BYTES;',
+    to: 'return false;',
   },
   {
     rule: '13, the same is decided each tick',

@@ -1,7 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isIdle } from '../../../electron/core/guards/view.ts';
-import type { Decision, GuardDevice, GuardModel, GuardWorld } from '../../../electron/core/guards/world.ts';
+import type {
+  Decision,
+  GuardDevice,
+  GuardMemory,
+  GuardModel,
+  GuardWorld,
+} from '../../../electron/core/guards/world.ts';
 import {
   actionsOf,
   begin,
@@ -39,6 +45,11 @@ const RULES: readonly Rules[] = [
     name: 'one that can’t be signalled',
     roles: [{ ...BIG, signalable: false }, BIG, SMALL],
     policy: { maxBig: 1 },
+  },
+  {
+    name: 'one that is neither big nor a resident',
+    roles: [BIG, { bytes: 3 * GB, big: false }, SMALL],
+    policy: {},
   },
   {
     name: 'one whose memory does not come back',
@@ -115,6 +126,32 @@ function broken({ seen, before, shortSinceMs, decisions }: Step): string | null 
       !one.batchOnly
     )
       return `rule 13: evicted again within its minimum residency (${decision.cause})`;
+  }
+  return outOfOrder(decisions, seen, before);
+}
+
+/** Rule 9: batch-only ones first, then idle big ones, then idle others; residents last. */
+function outOfOrder(
+  decisions: readonly Decision[],
+  { models, nowMs, policy }: GuardWorld,
+  { freedNothing }: GuardMemory,
+): string | null {
+  const tier = (one: GuardModel): number => (one.batchOnly ? 0 : one.small ? 3 : one.big ? 1 : 2);
+  const leave = new Set(decisions.map(({ modelId }) => modelId));
+  const mayLeave = models.filter(
+    (one) =>
+      one.status === 'loaded' &&
+      !one.pinned &&
+      one.busy === false &&
+      one.unloadRequestedAtMs === null &&
+      freedNothing[one.id] === undefined &&
+      (one.batchOnly || nowMs - Math.max(one.lastUsedAtMs ?? 0, one.statusSinceMs) >= policy.idleMs),
+  );
+  for (const { modelId, cause } of decisions) {
+    const one = models.find(({ id }) => id === modelId);
+    if (one === undefined || (cause !== 'floor' && cause !== 'hard_floor')) continue;
+    const first = mayLeave.find((other) => tier(other) < tier(one) && !leave.has(other.id));
+    if (first !== undefined) return `rule 9: ${modelId} left for the ${cause} before ${first.id}`;
   }
   return null;
 }
