@@ -41,9 +41,15 @@ WantedBy=default.target
 `;
 }
 
-/** One word of an ExecStart line: quotes, backslashes, specifiers and variables mean themselves. */
+/** One word of an ExecStart line: quotes, backslashes, specifiers and variables mean themselves, and no line break begins a line of its own. */
 export function quoted(word: string): string {
   const plain = word.replaceAll('%', '%%').replaceAll('$', '$$$$');
   if (/^[\w@%+=:,./$-]+$/.test(plain)) return plain;
-  return `"${plain.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
+  const escaped = plain.replaceAll('\\', '\\\\').replaceAll('"', '\\"');
+  // As in C (systemd.service(5), "Command lines").
+  return `"${escaped.replaceAll(/\p{Cc}/gu, (control) => `\\u${hex(control)}`)}"`;
+}
+
+function hex(character: string): string {
+  return character.charCodeAt(0).toString(16).padStart(4, '0');
 }

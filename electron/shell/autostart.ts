@@ -53,13 +53,16 @@ export function desktopEntry(command: readonly string[]): string {
 
 /**
  * One argument of an Exec line: quoted, with the four characters that keep a meaning inside quotes
- * escaped, once more for the string the line is in, and `%` doubled (Desktop Entry specification, §7).
+ * escaped, once more for the string the line is in, `%` doubled, and line breaks written out (Desktop Entry
+ * specification, §4 and §7).
  */
 export function quoteExec(argument: string): string {
   const escaped = argument
     .replaceAll(/(["`$\\])/g, '\\$1')
     .replaceAll('\\', '\\\\')
-    .replaceAll('%', '%%');
+    .replaceAll('%', '%%')
+    .replaceAll('\n', '\\n')
+    .replaceAll('\r', '\\r');
   return `"${escaped}"`;
 }
 

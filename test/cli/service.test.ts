@@ -111,6 +111,7 @@ describe('service unit', () => {
     expect(quoted('100%')).toBe('100%%');
     expect(quoted('$HOME')).toBe('$$HOME');
     expect(quoted('a"b\\c')).toBe('"a\\"b\\\\c"');
+    expect(quoted('a\nExecStartPost=/bin/true')).toBe('"a\\u000aExecStartPost=/bin/true"');
     expect(quoted('')).toBe('""');
   });
 

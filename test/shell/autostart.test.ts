@@ -55,6 +55,7 @@ describe('autostart: an entry in the session', () => {
     // Escaped for the quotes, then each backslash for the string: the specification's own four.
     expect(quoteExec('$`"\\')).toBe('"\\\\$\\\\`\\\\"\\\\\\\\"');
     expect(quoteExec('100%u')).toBe('"100%%u"');
+    expect(quoteExec('a\nTerminal=true\r')).toBe('"a\\nTerminal=true\\r"');
   });
 
   it('starts what was started: an AppImage, a package, or the sources', () => {
