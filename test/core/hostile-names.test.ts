@@ -7,6 +7,7 @@ import { laneLines } from '../../electron/cli/lane-text.ts';
 import { modelLines } from '../../electron/cli/model-text.ts';
 import { statusText } from '../../electron/cli/status-text.ts';
 import { syslogLine } from '../../electron/core/events/syslog-line.ts';
+import { renderMetrics } from '../../electron/core/http/metrics.ts';
 import { parseSettings } from '../../electron/core/settings/parse-settings.ts';
 import { settingsToYamlPatch, withYamlAt } from '../../electron/core/settings/yaml-patch.ts';
 import type { LandlordEvent } from '../../shared/events.ts';
@@ -58,6 +59,17 @@ describe.each(HOSTILE_NAMES)('a name such as %j', (name) => {
         statusText(plain.state, plain.events, NOW_MS, LOOK).split('\n').length,
       );
     }
+  });
+
+  it('is the label of a metric, and no line of its own', async () => {
+    const { state } = renamed(loadState('fine', NOW_MS), name);
+    const labels = new Set<string>();
+    for (const line of (await renderMetrics(state, new Map())).split('\n')) {
+      expect(line).toMatch(/^(?:#.*|[\w:]+(?:\{(?:\w+="(?:[^"\\]|\\["\\n])*",?)*\})? [\d.eE+-]+|)$/u);
+      const label = /model="((?:[^"\\]|\\.)*)"/u.exec(line)?.[1];
+      if (label !== undefined) labels.add(label.replaceAll(/\\(.)/g, (_, one) => (one === 'n' ? '\n' : one)));
+    }
+    expect([...labels]).toEqual([name]);
   });
 
   it('is one line of the system log', () => {

@@ -1,6 +1,7 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import type { LaneHolderState } from '../../../shared/state.ts';
 import { parseCmdline } from '../process/procfs-text.ts';
+import { secrets } from '../security/secrets.ts';
 import {
   allLockedDescriptors,
   type DescriptorHolder,
@@ -168,10 +169,10 @@ export function provenSidecar(path: string, pid: number): Sidecar | null {
   return startTimeOf(pid) === read.sidecar.startTime ? read.sidecar : null;
 }
 
-/** As a person knows it: the program's name and what it runs, at most 120 characters. */
+/** As a person knows it: the program's name and what it runs, at most 120 characters, without keys that were given to it. */
 export function commandOf(pid: number): string | null {
   const line = argvOf(pid).join(' ').trim();
-  return line === '' ? null : line.slice(0, 120);
+  return line === '' ? null : secrets.hide(line).slice(0, 120);
 }
 
 /** Empty where it can't be read: it has gone, or is another user's where those are hidden. */

@@ -1,7 +1,9 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { allHeld, ghostsIn, inspectLane } from '../../../electron/core/gate/inspect.ts';
+import { allHeld, commandOf, ghostsIn, inspectLane } from '../../../electron/core/gate/inspect.ts';
 import { type LockTable, readLockTable } from '../../../electron/core/gate/kernel-locks.ts';
 import { laneFiles } from '../../../electron/core/gate/lane-files.ts';
 import { createLaneWatch } from '../../../electron/core/gate/lane-watch.ts';
@@ -182,4 +184,27 @@ describe('watching lanes', () => {
     );
     expect(reads).toBe(1);
   });
+});
+
+it('tells what a holder runs without the keys it was given', async () => {
+  const child = spawn(process.execPath, [
+    ...[
+      '-e',
+      'setInterval(() => {}, 1000)',
+      '--',
+      '--api-key',
+      'abcdef',
+      '-H',
+      'Authorization: Bearer a1b2c3d4',
+    ],
+    'http://user:pa55@host/?token=xyz',
+  ]);
+  try {
+    await once(child, 'spawn');
+    const command = commandOf(child.pid ?? 0) ?? '';
+    expect(command).toContain('setInterval');
+    expect(command).not.toMatch(/abcdef|a1b2c3d4|pa55|xyz/);
+  } finally {
+    child.kill('SIGKILL');
+  }
 });

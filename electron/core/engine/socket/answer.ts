@@ -94,8 +94,10 @@ export function refusalAnswer({ error, denial }: DeskRefusal): readonly string[]
   ];
 }
 
+/** One line, and nothing of what it quotes moves or hides in a terminal. */
 export function errorLine(code: string, message: string): string {
-  return `ERR ${code}: ${message.replace(/\s+/g, ' ')}`;
+  const line = message.replaceAll(/\s+/g, ' ');
+  return `ERR ${code}: ${line.replaceAll(/[\p{Cc}\p{Cf}]/gu, (one) => `\\u{${(one.codePointAt(0) ?? 0).toString(16)}}`)}`;
 }
 
 function agentFields(agent: AgentLine): string {
