@@ -118,6 +118,14 @@ it('a plain llama-server of ours, started with its use, gives its memory back by
   await until(() => own()?.status === 'idle', 15_000, 'it to wait for its first use');
   const later = await say(landlord.runtime.url, 'talk', `${TEXT} and then some`);
   expect(later.cache_n).toBeGreaterThanOrEqual(before.prompt_n - 1);
+  // One that rests is there for a request that names no model, too.
+  await until(
+    async () => (await landlord.runtime.command({ type: 'unload', model: 'mine/talk', force: false })).ok,
+    30_000,
+    'it to be idle and unloaded',
+  );
+  await landlord.is('mine/talk', 'unloaded');
+  expect((await say(landlord.runtime.url, '', TEXT)).prompt_n).toBeGreaterThan(0);
   const kinds = landlord.events.slice(from).map((one) => one.kind);
   expect(kinds).toContain('unparked');
   expect(kinds.filter((kind) => kind === 'backend_down' || kind === 'model_crashed')).toEqual([]);

@@ -27,7 +27,11 @@ export function resolveRoute(
   );
   if (wanted === null || wanted === '') {
     const [only] = withUrl;
-    if (only !== undefined && withUrl.length === 1) return ok({ ...only, view: null, sentName: null });
+    if (only !== undefined && withUrl.length === 1) {
+      // What a server of one model is asked can only be for that.
+      const view = views.find((one) => one.backend === only.setting.name && one.observed.isOnly === true);
+      return ok({ ...only, view: view ?? null, sentName: null });
+    }
     const which = views
       .slice(0, 3)
       .map((view) => view.id)

@@ -1,3 +1,4 @@
+import type { BackendSnapshot } from '../backends/backend.ts';
 import type { ControlLoop } from '../control-loop.ts';
 import type { Fleet } from './fleet.ts';
 
@@ -17,7 +18,7 @@ export async function startForUse(
   const coming = fleet
     .list()
     .filter(({ setting }) => setting.command !== null)
-    .filter(({ snapshot }) => snapshot.status !== 'up' && COMING.has(snapshot.own?.status ?? ''));
+    .filter(({ snapshot }) => isAway(snapshot) && COMING.has(snapshot.own?.status ?? ''));
   const named = coming.find(({ setting }) => wanted?.startsWith(`${setting.name}/`) === true);
   const chosen = named ?? (coming.length === 1 ? coming[0] : undefined);
   if (chosen === undefined) return false;
@@ -25,9 +26,17 @@ export async function startForUse(
   fleet.get(name)?.wake?.();
   const isUp = (): boolean => {
     const snapshot = fleet.get(name)?.snapshot();
-    return snapshot?.status === 'up' && snapshot.models.length > 0;
+    return snapshot !== undefined && !isAway(snapshot) && snapshot.models.length > 0;
   };
   return await loop.until(isUp, START_LIMIT_MS, signal);
+}
+
+/** A server of one model is listed also while it rests, and while it comes back. */
+function isAway({ status, isSingle, models }: BackendSnapshot): boolean {
+  if (status !== 'up') return true;
+  return (
+    isSingle === true && models.every((model) => model.status !== 'loaded' && model.status !== 'sleeping')
+  );
 }
 
 const COMING: ReadonlySet<string> = new Set(['idle', 'starting', 'running']);

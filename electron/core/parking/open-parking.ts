@@ -55,7 +55,7 @@ export async function openParking(parking: Parking, folder: string): Promise<str
 }
 
 /** The end of everything does not wait longer for the sake of a prompt. */
-const LAST_LIMIT_MS = 3_000;
+const LAST_LIMIT_MS = 5_000;
 
 /** Servers that are ours end with us: what their models have read is saved before, for the next run. */
 export async function parkOwn(fleet: Fleet, loop: ControlLoop, parking: Parking): Promise<void> {

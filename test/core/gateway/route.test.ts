@@ -36,6 +36,12 @@ describe('where a request goes', () => {
     expect(route.ok && route.value.setting.name).toBe('a');
   });
 
+  it('without a model, to a server of one: to that one, so that it is loaded and booked like any other', () => {
+    const only = modelView({ backend: 'a', name: 'qwen', observed: { isOnly: true } });
+    const route = resolveRoute(null, [only], [A]);
+    expect(route.ok && [route.value.view?.id, route.value.sentName]).toEqual(['a/qwen', null]);
+  });
+
   it('at a front port: always to its backend, which knows best what it has', () => {
     expect(frontRoute('qwen', VIEWS, A, 'u').view?.id).toBe('a/qwen');
     expect(frontRoute('nobody', VIEWS, A, 'u').view).toBeNull();
