@@ -120,11 +120,6 @@ export class Seats implements Yielding {
     this.#world.changed();
   }
 
-  /** Saves a copy of what is live without moving it, as far as there is room. */
-  keep(agent: Agent): Promise<void> {
-    return this.#moves.run(() => this.#save(agent));
-  }
-
   /** `place`: only contexts of those who come later may be taken; a turn's own come before all. */
   async #seat(agent: Agent, place: number, asked: boolean): Promise<DeskResult<Switch>> {
     const startedAtMs = this.#world.clock.monotonicMs();
