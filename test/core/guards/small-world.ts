@@ -24,7 +24,7 @@ const HARD_FLOOR_BYTES = 1.5 * GB;
 /** What the desktop holds: little, some, and enough to break the floor beside two models. */
 const DESKTOP_BYTES = [1 * GB, 3 * GB, 6 * GB];
 /** A model has all its memory after so many steps of loading. */
-const LOAD_STEPS = 2;
+const LOAD_STEPS = 3;
 /** Nothing that the guards weigh is older than this. */
 const OLD_STEPS = 6;
 
