@@ -48,6 +48,16 @@ describe('where a predicted footprint comes from', () => {
     expect((await predict({ ...request, id: 'router/b' }, measured, {}, files))?.source).toBe('weights only');
   });
 
+  it('a figure measured on one device counts on that one alone, and each keeps its own', async () => {
+    const on = (deviceId: string | null) => ({ ...request, deviceId });
+    const measured = learn(learn([], on('nvidia:0'), 7 * GB), on('amdgpu:1'), 8 * GB);
+    expect((await predict(on('nvidia:0'), measured, {}, files))?.bytes).toBe(7 * GB);
+    expect((await predict(on('amdgpu:1'), measured, {}, files))?.bytes).toBe(8 * GB);
+    expect((await predict(on('nvidia:2'), measured, {}, files))?.source).toBe('weights only');
+    // Nobody knows where it will go: any figure is better than none.
+    expect((await predict(on(null), measured, {}, files))?.source).toBe('measured before');
+  });
+
   it('a model that shows no flags gets its newest measurement', async () => {
     const longer = { ...request, args: [...args, '--mlock'] };
     const measured = learn(learn(learn([], request, 7 * GB), longer, 9 * GB), request, 8 * GB);
