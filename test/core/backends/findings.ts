@@ -1,5 +1,7 @@
+import { createServer } from 'node:http';
 import type { ObservedModel } from '../../../electron/core/backends/backend.ts';
 import { until } from '../../support/router.ts';
+import { listen } from '../../support/upstream.ts';
 import { family } from './family.ts';
 import { BLOB } from './servers/scripts.ts';
 import type { StagedModel } from './servers/server.ts';
@@ -16,6 +18,8 @@ export interface Findings {
   readonly leaves: boolean;
   readonly load: boolean;
   readonly unload: boolean;
+  /** What its model has read can be saved. */
+  readonly slots: boolean;
   readonly notes: readonly string[];
 }
 
@@ -24,19 +28,23 @@ const LIMIT_MS = 20_000;
 
 /** Runs the adapter against its server, with a child process as that server would start it. */
 export async function findingsOf(subject: Subject): Promise<Findings> {
+  const slots = JSON.stringify([{ id: 0, is_processing: false, n_prompt_tokens: 0 }]);
+  const child = createServer((_, response) => response.end(slots));
+  const port = await listen(child);
   const staged: StagedModel = {
     name: 'qwen',
     state: 'loaded',
     contextTokens: 12_288,
-    port: 41_001,
+    port,
     bytes: 4_000_000_000,
   };
-  const command = ['/opt/llama-server', '--model', `/blobs/${BLOB}`, '--port', '41001', '--alias', 'qwen'];
+  const command = ['/opt/llama-server', '--model', `/blobs/${BLOB}`, '--port', `${port}`, '--alias', 'qwen'];
   await using it = await watch(subject, {
     before: (server) => server.put(staged),
     inspector: (server) =>
-      family(subject, Number(new URL(server.url).port), { command, listeningPorts: [41_001] }),
+      family(subject, Number(new URL(server.url).port), { command, listeningPorts: [port] }),
   });
+  using _child = { [Symbol.dispose]: () => child.close() };
   const model = (): ObservedModel | undefined =>
     it.backend.snapshot().models.find((one) => one.name === 'qwen');
   await until(() => model()?.status === 'loaded', LIMIT_MS, `${subject.title} to have its model`);
@@ -49,6 +57,7 @@ export async function findingsOf(subject: Subject): Promise<Findings> {
     isTold || (isProven && (await until(() => model()?.busy === false, LIMIT_MS, 'idle').then(() => true)));
   const now = model();
   const { notes } = it.backend.snapshot();
+  const kept = await it.backend.slots?.list('qwen', SIGNAL);
   const states = new Set<string>();
   for (const state of ['unloaded', 'loading', 'loaded', 'sleeping', 'stopping'] as const) {
     const status = subject.states[state];
@@ -74,6 +83,7 @@ export async function findingsOf(subject: Subject): Promise<Findings> {
     leaves: now?.expiresAtMs != null,
     load,
     unload,
+    slots: kept?.ok === true,
     notes,
   };
 
@@ -103,6 +113,7 @@ export function tableOf(findings: readonly Findings[]): string {
     ['When it leaves by itself', (one) => yes(one.leaves)],
     ['Load on request', (one) => yes(one.load)],
     ['Unload on request', (one) => yes(one.unload)],
+    ['Conversations outlive an unload', (one) => yes(one.slots)],
   ];
   const head = ['', ...findings.map((one) => one.title)];
   const lines = rows.map(([title, cell]) => [title, ...findings.map(cell)]);

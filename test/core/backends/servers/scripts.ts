@@ -36,6 +36,8 @@ export const llamaCpp: Script = async (stage, asked) => {
       const name = new URLSearchParams(asked.path.split('?')[1]).get('model') ?? '';
       return { body: `llamacpp:requests_processing ${stage.models.get(name)?.busy === true ? 1 : 0}\n` };
     }
+    case 'GET /slots':
+      return { body: [{ id: 0, is_processing: false, n_prompt_tokens: 0 }] };
     case 'POST /models/load':
     case 'POST /models/unload': {
       const what = bare(asked).endsWith('/load') ? 'load' : 'unload';
