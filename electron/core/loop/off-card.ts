@@ -1,6 +1,7 @@
 import type { NewEvent } from '../../../shared/events.ts';
 import { formatBytes } from '../../../shared/format.ts';
 import type { DeviceSample, ProcessMemory } from '../devices/sample.ts';
+import { commandFlags } from '../ledger/footprint/command-flags.ts';
 import { type ModelView, runsOnCpu } from './model-view.ts';
 
 /** Servers give back and take a little in their first moments. */
@@ -9,6 +10,19 @@ const SETTLED_MS = 15_000;
 const LEAST_BYTES = 1_000_000_000;
 /** Of what it takes in all. A part on the CPU by intent leaves more than this on the card. */
 const MISSING_SHARE = 0.1;
+
+/** Staging buffers and the table of words are in the host's memory with every model. */
+const SPILLED_SHARE = 0.25;
+
+/** No flag of it puts a part elsewhere. */
+function isMeantWhole({ observed: { args } }: ModelView): boolean {
+  if (args === null) return true;
+  const { gpuLayers, overrides } = commandFlags(args);
+  return (gpuLayers === null || gpuLayers >= ALL_LAYERS) && overrides.length === 0;
+}
+
+/** As people write all of them. */
+const ALL_LAYERS = 99;
 
 /** Whether so many bytes on its device are far from what such a model takes there. */
 export function isMissing({ predictedBytes, observed }: ModelView, heldBytes: number): boolean {
@@ -30,6 +44,7 @@ export function offCardEvent(
   const { observed, predictedBytes, memo } = view;
   if (view.status !== 'loaded' || nowMs - observed.sinceMs < SETTLED_MS) return null;
   if (card === null || card.memory !== 'discrete' || card.error !== null) return null;
+  if (predictedBytes === null) return null;
   const pid = observed.process?.pid ?? null;
   // A driver that tells of nobody there tells nothing of this one either.
   const isTold = processes.some((use) => use.deviceId === card.id && use.bytes !== null);
@@ -37,6 +52,18 @@ export function offCardEvent(
   const mine = processes.filter((use) => use.pid === pid);
   if (mine.some((use) => use.bytes === null)) return null;
   const heldBytes = mine.reduce((sum, use) => sum + (use.bytes ?? 0), 0);
+  const spilledBytes = mine
+    .filter((use) => use.deviceId === card.id)
+    .reduce((sum, use) => sum + (use.gttBytes ?? 0), 0);
+  if (isMeantWhole(view) && spilledBytes >= Math.max(LEAST_BYTES, SPILLED_SHARE * predictedBytes))
+    return {
+      kind: 'off_card',
+      model: view.id,
+      backend: view.backend,
+      deviceId: card.id,
+      reason: `${observed.name} did not fit on ${card.name}: ${formatBytes(spilledBytes)} of it is in the system's memory, which the card reaches over the bus, so that it is slow. Make room and load it anew, or give it a shorter context or fewer layers.`,
+      numbers: { heldBytes, spilledBytes, predictedBytes },
+    };
   if (!isMissing(view, Math.max(heldBytes, memo.settledBytes ?? 0))) return null;
   return {
     kind: 'off_card',

@@ -71,6 +71,18 @@ describe('a model that should be on a card and is not (33-igpu-chosen, 38-resume
     expect(look(view(), [DESKTOP, use(7, GB), use(7, 9 * GB, 'pci:0000:04:00.0')])).toBeNull();
   });
 
+  it('that did not fit, and spilled into the system’s memory, is told as that', () => {
+    const spilled = (gtt: number) => ({ ...use(7, 12 * GB), gttBytes: gtt * GB });
+    const at = (gtt: number, args: readonly string[] | null = null) =>
+      look(view({ observed: { args } }), [DESKTOP, spilled(gtt)]);
+    expect(at(6)).toMatch(/did not fit on RTX 4090: 6\.0 GB of it is in the system's memory/);
+    expect(at(6, ['llama-server', '-ngl', '999'])).toMatch(/did not fit/);
+    // A table of words, and layers that are meant to be there.
+    expect(at(2)).toBeNull();
+    expect(at(6, ['llama-server', '-ngl', '20'])).toBeNull();
+    expect(at(6, ['llama-server', '-ot', 'exps=CPU'])).toBeNull();
+  });
+
   it('is not said while nobody can tell', () => {
     // No word of any process: that driver tells none.
     expect(look(view(), [])).toBeNull();
