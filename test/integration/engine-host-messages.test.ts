@@ -57,6 +57,22 @@ describe('the engine behind the gateway', () => {
     expect(streamed.usage.cache_read_input_tokens).toBeGreaterThan(10);
   });
 
+  it('says which of the words that it was to stop at ended it', async () => {
+    const whole = await anthropic.messages.create({ ...ask, messages: hello });
+    const [first] = whole.content;
+    const text = first?.type === 'text' ? first.text : '';
+    const word = text.slice(2, 4);
+    expect(word).toHaveLength(2);
+    const asked = { ...ask, messages: hello, stop_sequences: ['never said at all', word] };
+    const stopped = await anthropic.messages.create(asked);
+    expect(stopped).toMatchObject({ stop_reason: 'stop_sequence', stop_sequence: word });
+    const [before] = stopped.content;
+    expect(before?.type === 'text' && text.slice(0, text.indexOf(word)).startsWith(before.text)).toBe(true);
+    const streamed = await anthropic.messages.stream(asked).finalMessage();
+    expect(streamed).toMatchObject({ stop_reason: 'stop_sequence', stop_sequence: word });
+    expect((await anthropic.messages.create({ ...ask, messages: hello })).stop_sequence).toBeNull();
+  });
+
   it('calls a tool that must be called, whole and streamed, and takes what it answered', async () => {
     const request = {
       ...ask,

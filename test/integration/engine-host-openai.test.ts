@@ -209,6 +209,35 @@ describe('the engine behind the gateway', () => {
     await until(() => landlord.model('big').busy === false, 10_000, 'it to be idle again');
   });
 
+  it('tells an answer that an unload cut as an error, whole and streamed, never as one that has ended', async () => {
+    const long = { ...ask, model: 'embedded/big', max_tokens: 4000 };
+    const cut = async (prompt: string): Promise<void> => {
+      await until(() => landlord.model('big').busy === true, 30_000, `the answer to ${prompt} to begin`);
+      must(await landlord.runtime.command({ type: 'unload', model: 'embedded/big', force: true }));
+    };
+    const whole = client.chat.completions.create({ ...long, messages: hello }).then(
+      () => 'answered',
+      (error: unknown) => String(error),
+    );
+    await cut('a whole one');
+    expect(await whole).toMatch(/unloaded in the middle/);
+    const pieces = async (): Promise<string> => {
+      try {
+        for await (const _ of await client.chat.completions.create({
+          ...long,
+          messages: hello,
+          stream: true,
+        }));
+        return 'answered';
+      } catch (error) {
+        return String(error);
+      }
+    };
+    const streamed = pieces();
+    await cut('a streamed one');
+    expect(await streamed).toMatch(/unloaded in the middle/);
+  });
+
   it('unloads as any backend does, one model and not the other', async () => {
     const { runtime } = landlord;
     await landlord.is('smol', 'loaded');

@@ -87,7 +87,10 @@ export interface ChatAnswer {
   readonly text: string;
   readonly thought: string;
   readonly calls: readonly { readonly name: string; readonly arguments: string }[];
+  /** `cancelled`: its model was unloaded, or whoever asked has left. */
   readonly finish: 'stop' | 'length' | 'tool_calls' | 'cancelled';
+  /** Of the request's `stop`, the one that ended it; null: none did. */
+  readonly stopSequence: string | null;
   readonly promptTokens: number;
   /** Of those, not read again. */
   readonly cachedTokens: number;

@@ -29,6 +29,7 @@ export function wholeMessage(head: MessageHead, answer: ChatAnswer) {
       })),
     ],
     stop_reason: stopReason(answer),
+    stop_sequence: answer.stopSequence,
     usage: usageOf(answer),
   };
 }
@@ -77,7 +78,7 @@ export class MessageEvents {
       ...this.#close(),
       {
         type: 'message_delta',
-        delta: { stop_reason: stopReason(answer), stop_sequence: null },
+        delta: { stop_reason: stopReason(answer), stop_sequence: answer.stopSequence },
         usage: usageOf(answer),
       },
       { type: 'message_stop' },
@@ -134,8 +135,9 @@ function usageOf(answer: ChatAnswer) {
   };
 }
 
-function stopReason({ finish }: ChatAnswer): string {
+function stopReason({ finish, stopSequence }: ChatAnswer): string {
   if (finish === 'tool_calls') return 'tool_use';
+  if (stopSequence !== null) return 'stop_sequence';
   return finish === 'length' ? 'max_tokens' : 'end_turn';
 }
 

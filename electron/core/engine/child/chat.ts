@@ -102,6 +102,7 @@ export async function chat(
     const used = held.sequence.tokenMeter.diff(before);
     const { stopReason } = result.metadata;
     const base = {
+      stopSequence: stopSequenceOf(result.metadata, held),
       thought: seen.thought,
       promptTokens: prompt.length,
       cachedTokens,
@@ -135,6 +136,17 @@ export async function chat(
     step.end();
     talk.dispose({ disposeSequence: false });
   }
+}
+
+/** What stopped it of what the request named, as text. */
+export function stopSequenceOf(
+  metadata: { readonly stopReason: string; readonly customStopTrigger?: readonly (string | Token)[] },
+  held: HeldContext,
+): string | null {
+  if (metadata.customStopTrigger === undefined) return null;
+  return metadata.customStopTrigger
+    .map((part) => (typeof part === 'string' ? part : held.model.model.detokenize([part])))
+    .join('');
 }
 
 /** Finding the wrapper that fits a template tries a dozen of them on it: once a model. */

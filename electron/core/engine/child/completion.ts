@@ -1,7 +1,7 @@
 import type { Token } from 'node-llama-cpp';
 import { fail, messageOf, ok, type Result } from '../../../../shared/errors.ts';
 import type { ChatAnswer, ChatDelta, CompletionRequest } from '../engine-chat.ts';
-import { LEAST_ANSWER_TOKENS, type Library, readPrompt, samplingOf } from './chat.ts';
+import { LEAST_ANSWER_TOKENS, type Library, readPrompt, samplingOf, stopSequenceOf } from './chat.ts';
 import type { HeldContext } from './contexts.ts';
 import type { Steps } from './steps.ts';
 
@@ -53,6 +53,7 @@ export async function complete(
       text: response,
       thought: '',
       calls: [],
+      stopSequence: stopSequenceOf(metadata, held),
       finish: stopReason === 'abort' ? 'cancelled' : stopReason === 'maxTokens' ? 'length' : 'stop',
       promptTokens: prompt.length,
       cachedTokens,

@@ -5,7 +5,7 @@ import { fail, type LandlordError, messageOf, ok, type Result } from '../../../.
 import { http } from '../../node-http.ts';
 import { MessageEvents, messageError, wholeMessage } from '../anthropic/message-answer.ts';
 import { parseMessages } from '../anthropic/parse-messages.ts';
-import type { ChatEngine } from '../engine-chat.ts';
+import type { ChatAnswer, ChatEngine } from '../engine-chat.ts';
 import { AnswerChunks, type AnswerHead, usageOf, wholeAnswer } from './chat-answer.ts';
 import { completionObject, completionUsage, parseCompletion } from './completions.ts';
 import { encodeEmbeddings, parseEmbeddings } from './embeddings.ts';
@@ -139,13 +139,14 @@ export class EngineServer {
     const head = this.#head('chatcmpl-', model);
     const chunks = new AnswerChunks(head);
     const events = new EventStream(response, () => [frame(chunks.first())]);
-    const answer = await this.#options.engine.chat(
+    const said = await this.#options.engine.chat(
       { ...request, contextId: contextId.value },
       (delta) => {
         if (stream) events.write([frame(chunks.delta(delta))]);
       },
       signal,
     );
+    const answer = uncut(said, model, signal);
     if (!answer.ok) return answer;
     if (!stream) {
       send(response, 200, wholeAnswer(head, answer.value));
@@ -164,13 +165,14 @@ export class EngineServer {
     if (!contextId.ok) return contextId;
     const head = this.#head('cmpl-', model);
     const events = new EventStream(response, () => []);
-    const answer = await this.#options.engine.complete(
+    const said = await this.#options.engine.complete(
       { ...request, contextId: contextId.value },
       (delta) => {
         if (stream && delta.kind === 'text') events.write([frame(completionObject(head, delta.text, null))]);
       },
       signal,
     );
+    const answer = uncut(said, model, signal);
     if (!answer.ok) return answer;
     if (!stream) {
       const whole = completionObject(head, answer.value.text, answer.value);
@@ -191,13 +193,14 @@ export class EngineServer {
     const head = { id: `msg_${randomUUID().replaceAll('-', '')}`, model };
     const told = new MessageEvents(head);
     const events = new EventStream(response, () => told.first().map(namedFrame));
-    const answer = await this.#options.engine.chat(
+    const said = await this.#options.engine.chat(
       { ...request, contextId: contextId.value },
       (delta) => {
         if (stream) events.write(told.delta(delta).map(namedFrame));
       },
       signal,
     );
+    const answer = uncut(said, model, signal);
     if (!answer.ok) return answer;
     if (stream) events.end(told.last(answer.value).map(namedFrame));
     else send(response, 200, wholeMessage(head, answer.value));
@@ -246,6 +249,16 @@ export class EngineServer {
     send(response, 200, encodeEmbeddings(call.value, made.value));
     return ok(null);
   }
+}
+
+/** Half an answer is none: it would look as if the model had ended there. */
+function uncut(answer: Result<ChatAnswer>, model: string, signal: AbortSignal): Result<ChatAnswer> {
+  const isCut = answer.ok ? answer.value.finish === 'cancelled' : answer.error.code === 'cancelled';
+  if (!isCut || signal.aborted) return answer;
+  return fail(
+    'engine_ended',
+    `${model} was unloaded in the middle of this answer. Ask again, and it is loaded.`,
+  );
 }
 
 /** An answer in pieces. Its head goes with the first one, so that what fails before has a status of its own. */

@@ -191,6 +191,7 @@ describe('an answer', () => {
     thought: 'hm',
     calls: [{ name: 'lamp', arguments: '{}' }],
     finish: 'tool_calls',
+    stopSequence: null,
     promptTokens: 7,
     cachedTokens: 3,
     generatedTokens: 2,
