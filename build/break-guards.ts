@@ -141,6 +141,8 @@ const BREAKS: readonly Break[] = [
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const GUARDS = 'electron/core/guards';
+/** Some ways to a broken rule are long. */
+const WORLDS = '8000';
 
 const copy = mkdtempSync(join(tmpdir(), 'landlord-broken-'));
 try {
@@ -177,7 +179,11 @@ function searchFails(folder: string): string | null {
       ...['run', '--config', 'build/vitest.config.ts', '--project', 'unit', '--retry', '0', '--bail', '1'],
       ...['--reporter', 'dot', 'test/core/guards/small-worlds.test.ts'],
     ],
-    { cwd: folder, encoding: 'utf8', env: { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0' } },
+    {
+      cwd: folder,
+      encoding: 'utf8',
+      env: { ...process.env, LANDLORD_SEARCH_STATES: WORLDS, NO_COLOR: '1', FORCE_COLOR: '0' },
+    },
   );
   if (run.status === 0) return null;
   const text = `${run.stdout}${run.stderr}`;

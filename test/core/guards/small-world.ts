@@ -52,6 +52,8 @@ export interface SmallWorld {
   readonly memory: GuardMemory;
   /** On the card, and nobody's (rule 14): what a model left behind. */
   readonly lostBytes: number;
+  /** A request reaches it between the guards' look and their question; null: none does. */
+  readonly surprised: number | null;
 }
 
 export interface Rules {
@@ -88,6 +90,7 @@ export function begin({ roles }: Rules): SmallWorld {
     shortSinceMs: null,
     memory: emptyMemory(),
     lostBytes: 0,
+    surprised: null,
   };
 }
 
@@ -133,6 +136,7 @@ export function actionsOf({ roles }: Rules): readonly { readonly name: string; r
       name: 'resume',
       act: (from) => (from.resumedAtMs === null ? { ...from, resumedAtMs: from.nowMs } : null),
     },
+    { name: 'request as m0 is asked', act: (from) => ({ ...from, surprised: 0 }) },
     { name: 'sleep or wake', act: (from) => ({ ...from, asleep: !from.asleep }) },
     ...each,
   ];
@@ -174,12 +178,13 @@ export interface Step {
 export function step(from: SmallWorld, rules: Rules): Step {
   const seen = look(from, rules);
   const { decisions, memory } = decide(seen, from.memory);
-  const models = from.models.map((one) => {
-    const decision = decisions.find((each) => each.modelId === one.id);
+  const models = from.models.map((each, index) => {
+    const one = index === from.surprised && each.status === 'loaded' ? { ...each, busy: true } : each;
+    const decision = decisions.find(({ modelId }) => modelId === one.id);
     return decision === undefined ? one : obey(one, decision, from.nowMs);
   });
   const shortSinceMs = shortSince(from, seen);
-  const next = later({ ...from, models, memory, shortSinceMs }, rules);
+  const next = later({ ...from, models, memory, shortSinceMs, surprised: null }, rules);
   return { seen, before: from.memory, shortSinceMs, decisions, next };
 }
 

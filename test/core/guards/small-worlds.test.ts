@@ -25,6 +25,9 @@ const BUDGET = Number(process.env.LANDLORD_SEARCH_STATES ?? 2_500);
 /** Steps in which nobody does anything more; then nothing may still be moving. */
 const CALM_STEPS = 14;
 
+/** What was refused, or found its model at work, is not said again before this (guards/memory.ts). */
+const RETRY_MS = 10_000;
+
 const BIG = { bytes: 5 * GB, big: true };
 const LITTLE = { bytes: 2.5 * GB, big: true };
 const SMALL = { bytes: 2 * GB, big: false, small: true };
@@ -116,6 +119,9 @@ function broken({ seen, before, shortSinceMs, decisions }: Step): string | null 
       return 'rule 13: an eviction for a breach of the floor that has not lasted';
     const twice = before.decided[one.id];
     const back = twice !== undefined && twice.atMs < one.statusSinceMs;
+    const again = twice !== undefined && !back && seen.nowMs - twice.atMs < RETRY_MS;
+    if (again && twice.type === decision.type && twice.cause === decision.cause)
+      return `rule 13: the same is decided again at once (${decision.cause})`;
     const young = seen.nowMs - one.statusSinceMs < seen.policy.minResidencyMs;
     const floorBroken = (card.freeBytes ?? 0) < (card.floorBytes ?? 0);
     if (
@@ -130,11 +136,11 @@ function broken({ seen, before, shortSinceMs, decisions }: Step): string | null 
   return outOfOrder(decisions, seen, before);
 }
 
-/** Rule 9: batch-only ones first, then idle big ones, then idle others; residents last. */
+/** Rule 8: the most recently used stay. Rule 9: batch-only ones first, then idle big ones, then idle others; residents last. */
 function outOfOrder(
   decisions: readonly Decision[],
   { models, nowMs, policy }: GuardWorld,
-  { freedNothing }: GuardMemory,
+  { freedNothing, decided }: GuardMemory,
 ): string | null {
   const tier = (one: GuardModel): number => (one.batchOnly ? 0 : one.small ? 3 : one.big ? 1 : 2);
   const leave = new Set(decisions.map(({ modelId }) => modelId));
@@ -147,8 +153,15 @@ function outOfOrder(
       freedNothing[one.id] === undefined &&
       (one.batchOnly || nowMs - Math.max(one.lastUsedAtMs ?? 0, one.statusSinceMs) >= policy.idleMs),
   );
+  const usedAtMs = (one: GuardModel): number => Math.max(one.lastUsedAtMs ?? 0, one.statusSinceMs);
   for (const { modelId, cause } of decisions) {
     const one = models.find(({ id }) => id === modelId);
+    const longer = mayLeave.find(
+      (other) => other.big && one !== undefined && usedAtMs(other) < usedAtMs(one) && !leave.has(other.id),
+    );
+    // One that came back a moment ago stays for its minimum residency.
+    if (cause === 'max_big' && longer !== undefined && decided[longer.id] === undefined)
+      return `rule 8: ${modelId} left, and ${longer.id} was used before it`;
     if (one === undefined || (cause !== 'floor' && cause !== 'hard_floor')) continue;
     const first = mayLeave.find((other) => tier(other) < tier(one) && !leave.has(other.id));
     if (first !== undefined) return `rule 9: ${modelId} left for the ${cause} before ${first.id}`;
