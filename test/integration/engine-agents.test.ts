@@ -4,11 +4,12 @@ import { basename, dirname } from 'node:path';
 import { expect, it } from 'vitest';
 import { hostFolder } from '../../electron/core/loop/agent-folders.ts';
 import { processTree } from '../../electron/core/process/process-tree.ts';
-import { type AgentsLandlord, startAgents } from '../support/agents-landlord.ts';
+import { type AgentsLandlord, decodeFields, startAgents } from '../support/agents-landlord.ts';
 import { TALKER_SHAPE } from '../support/engine.ts';
 import { seeded } from '../support/engine-agents.ts';
 import { gguf } from '../support/gguf.ts';
 import { until } from '../support/router.ts';
+import { SocketClient } from '../support/socket-client.ts';
 
 const NAMES = ['smol', 'qwen', 'llama'];
 /** `LANDLORD_SWITCHES=1000` is the long form. */
@@ -101,6 +102,35 @@ it('goes on with the same conversation after its engine was killed in the middle
   expect(fields).toMatchObject({ prompt_tokens: '10', kv_reevaluated_tokens: '26' });
   expect(landlord.agent('smol').tokens).toBe(44);
   expect((await landlord.ask('STATUS'))[1]).toMatch(/agents=3 live_contexts=1$/);
+});
+
+it('lets a person through in the middle of a long batch prompt, which says the same as if nobody had come', async () => {
+  const prompt = 'a long prompt of an indexer '.repeat(120);
+  const said = async (visited: boolean): Promise<{ text: string; order: string[] }> => {
+    await using landlord = await startAgents({ totalBytes: 10_000_000_000 });
+    const [indexer, person] = await paths();
+    await landlord.ask(`REGISTER indexer\t${indexer}\tclass=batch`);
+    await landlord.ask(`REGISTER person\t${person}`);
+    await landlord.decode('person', 1, 'x');
+    const order: string[] = [];
+    using client = new SocketClient(landlord.socketPath);
+    client.send(`DECODE indexer 12 ${prompt}\n`);
+    await until(() => landlord.agent('indexer').state === 'generating', 10_000, 'the indexer to begin');
+    const long = (async () => {
+      const lines: string[] = [];
+      while (lines.at(-1) !== 'END_RESPONSE') lines.push((await client.line()) ?? 'END_RESPONSE');
+      order.push('indexer');
+      return decodeFields(lines).text;
+    })();
+    if (visited) {
+      await landlord.decode('person', 4, 'Hello');
+      order.push('person');
+    }
+    return { text: await long, order };
+  };
+  const visited = await said(true);
+  expect(visited.order).toEqual(['person', 'indexer']);
+  expect(visited.text).toBe((await said(false)).text);
 });
 
 it('moves idle contexts out when others bring free memory under the floor, and says why', async () => {
