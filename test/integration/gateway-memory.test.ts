@@ -163,4 +163,21 @@ describe('two sessions on models that do not fit beside each other', () => {
     const loads = landlord.events.slice(from).filter((event) => event.kind === 'evicted');
     expect(loads.length).toBeLessThanOrEqual(6);
   });
+
+  it('are never denied for it, also where nobody has set how they wait, and each wait is told once at most', async () => {
+    const from = landlord.events.length;
+    const session = async (model: string, turns: number): Promise<void> => {
+      for (let turn = 0; turn < turns; turn += 1) {
+        const answer = await ask(model, `nobody ${model}`);
+        expect(answer.status, answer.text).toBe(200);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    };
+    await Promise.all([session('one', 150), session('two', 30), session('two', 30)]);
+    const told = landlord.events.slice(from).filter((event) => event.kind === 'denied');
+    const loads = landlord.events.slice(from).filter((event) => event.kind === 'loading');
+    expect(told.length).toBeLessThanOrEqual(3 * (loads.length + 1));
+    // A few turns each, not one: loading takes longer here than who waits is patient.
+    expect(loads.length).toBeLessThanOrEqual(8);
+  });
 });

@@ -1,5 +1,5 @@
 import { fail, ok, type Result } from '../../../shared/errors.ts';
-import { type CommandContext, loadModel } from '../loop/load-command.ts';
+import { type CommandContext, type LoadOptions, loadModel } from '../loop/load-command.ts';
 import type { ModelView } from '../loop/model-view.ts';
 
 /**
@@ -11,9 +11,8 @@ export type Admitted = 'ready' | 'unsure';
 export interface Admission {
   /**
    * Immediately `ready` for a model that is loaded: null means that there is nothing to wait for.
-   * `makeRoom` false: it is loaded only where it fits as things are.
    */
-  admit(modelId: string, signal: AbortSignal, makeRoom: boolean): Promise<Result<Admitted>> | null;
+  admit(modelId: string, signal: AbortSignal, options: LoadOptions): Promise<Result<Admitted>> | null;
 }
 
 /** A model on its way out has to be gone before it can come again. */
@@ -29,7 +28,11 @@ const STOPPING_LIMIT_MS = 60_000;
 export function createAdmission(context: CommandContext, stopping: AbortSignal): Admission {
   const { loop } = context;
 
-  const load = async (modelId: string, signal: AbortSignal, makeRoom: boolean): Promise<Result<Admitted>> => {
+  const load = async (
+    modelId: string,
+    signal: AbortSignal,
+    options: LoadOptions,
+  ): Promise<Result<Admitted>> => {
     if (loop.models.get(modelId)?.status === 'stopping') {
       const left = (): boolean => loop.models.get(modelId)?.status !== 'stopping';
       if (!(await loop.until(left, STOPPING_LIMIT_MS, signal)))
@@ -39,16 +42,16 @@ export function createAdmission(context: CommandContext, stopping: AbortSignal):
     }
     const view = loop.models.get(modelId);
     if (view === null) return fail('unknown_model', `${modelId} is no longer listed by its backend.`);
-    const done = await unlessLeft(loadModel(context, view, false, stopping, { makeRoom }), signal);
+    const done = await unlessLeft(loadModel(context, view, false, stopping, options), signal);
     if (done.ok) return ok('ready');
     // Without a device to book on, or a load to ask for, there is nothing to admit to: the backend goes on as it would without us.
     const isUnsure = done.error.code === 'unknown_device' || done.error.code === 'not_supported';
     return isUnsure ? ok('unsure') : done;
   };
   return {
-    admit(modelId, signal, makeRoom) {
+    admit(modelId, signal, options) {
       const status = loop.models.get(modelId)?.status;
-      return status === 'loaded' || status === 'sleeping' ? null : load(modelId, signal, makeRoom);
+      return status === 'loaded' || status === 'sleeping' ? null : load(modelId, signal, options);
     },
   };
 }

@@ -91,7 +91,7 @@ async function tryOnce(
   }
   // One that is there needs no more room, however full it is beside it.
   if (isThere(parts, view)) return null;
-  const holding = turnover.holding(view, waitsSinceMs, asker.conduct.class);
+  const holding = turnover.holding(view);
   if (holding !== null && waits) {
     const why = `${view.id} needs the memory of ${holding.modelId}, which has just been loaded and is in use`;
     return {
@@ -101,8 +101,9 @@ async function tryOnce(
       passes: { atMs: holding.untilMs },
     };
   }
-  const mayEvict = asker.onDeflected === undefined && holding === null;
-  const admitting = admission.admit(view.id, exchange.departure.signal, mayEvict);
+  const makeRoom = asker.onDeflected === undefined && holding === null;
+  const again = waitsSinceMs !== null;
+  const admitting = admission.admit(view.id, exchange.departure.signal, { makeRoom, again });
   if (admitting === null) return null;
   waiting?.begin(`waiting: ${view.id} is being loaded`);
   const admitted = await admitting;
@@ -111,18 +112,22 @@ async function tryOnce(
   return { code, why: code, result: admitted, passes: null };
 }
 
-/** Whether waiting may help: always where the agent was told to wait, else while others' requests end by themselves. */
-function mayPass({ context }: GatewayParts, view: ModelView, denied: Denied, toldToWait: boolean): boolean {
+/**
+ * Whether waiting may help: always where the agent was told to wait, else where those that may leave could
+ * give enough. They are in use, by requests that end by themselves, or were so a moment ago.
+ */
+function mayPass(parts: GatewayParts, view: ModelView, denied: Denied, toldToWait: boolean): boolean {
   if (denied.passes !== null) return true;
   if (denied.code !== 'vram_denied' && denied.code !== 'big_models_asleep') return false;
   if (toldToWait) return true;
-  return (
-    denied.code === 'vram_denied' &&
-    context.loop.models
-      .views()
-      .some(
-        (other) => other.id !== view.id && other.deviceId === view.deviceId && other.observed.busy === true,
-      )
+  return denied.code === 'vram_denied' && (parts.turnover.couldFit(view.id) ?? isInUseBeside(parts, view));
+}
+
+function isInUseBeside({ context, flights }: GatewayParts, view: ModelView): boolean {
+  const others = context.loop.models.views().filter((other) => other.id !== view.id);
+  return others.some(
+    (other) =>
+      other.deviceId === view.deviceId && (other.observed.busy === true || flights.use(other.id) !== null),
   );
 }
 
@@ -143,7 +148,12 @@ async function waitFor(
     if (code === 'local_backend_busy') return now === null || parts.turnover.before(now) === null;
     if (passes !== null && passes !== 'by_itself') return parts.monotonicMs() >= passes.atMs;
     if (parts.monotonicMs() < retryAtMs) return false;
-    return now === null || availabilityOf(parts.context, now) === 'fits' || standing(parts) !== before;
+    return (
+      now === null ||
+      availabilityOf(parts.context, now) === 'fits' ||
+      parts.turnover.canMakeRoom(now) ||
+      standing(parts) !== before
+    );
   };
   // While it waits it is in nobody's way.
   exchange.seat?.leave();
@@ -153,9 +163,9 @@ async function waitFor(
 }
 
 /** Who is loaded and who is busy: while that stays, another try would be denied too. */
-function standing({ context }: GatewayParts): string {
+function standing({ context, flights }: GatewayParts): string {
   return context.loop.models
     .views()
-    .map((view) => `${view.id} ${view.status} ${view.observed.busy}`)
+    .map((view) => `${view.id} ${view.status} ${view.observed.busy} ${flights.use(view.id) !== null}`)
     .join();
 }

@@ -43,7 +43,7 @@ export async function admitLoad(
   const { loop } = parts.context;
   const { view } = frontRoute(model, loop.models.views(), front, front.url ?? '');
   if (view === null || (view.status !== 'unloaded' && view.status !== 'failed')) return true;
-  const loading = parts.admission.admit(view.id, exchange.departure.signal, true);
+  const loading = parts.admission.admit(view.id, exchange.departure.signal, { makeRoom: true });
   if (loading === null) return true;
   const status = (): string | undefined => loop.models.get(view.id)?.status;
   // The router answers when a load begins, long before it has ended.

@@ -1,12 +1,12 @@
 import type { TurnClass } from '../gate/sidecar.ts';
 import type { CommandContext } from '../loop/load-command.ts';
-import type { ModelView } from '../loop/model-view.ts';
+import { holdsMemory, type ModelView } from '../loop/model-view.ts';
 import { roomPlan } from '../loop/room.ts';
 
 /**
  * Models take turns in a memory that does not hold them all. One that has been loaded for a turn stays
- * while its session is likely to go on, so that models are not swapped to and fro; and whoever has waited
- * long for memory has the turns of those in its way stand back, so that nobody starves.
+ * while its session is likely to go on, so that models are not swapped to and fro; after that, whoever has
+ * waited long for memory has the turns of those in its way stand back, so that nobody starves.
  *
  *   waits ──`agedMs`──► the others stand back ──they end──► loaded
  *     ▲                    └──`standBackMs`──┐
@@ -86,6 +86,8 @@ export class Turnover {
   before(view: ModelView): MemoryWaiter | null {
     if (this.#waiters.size === 0 || view.status !== 'loaded' || !mayLeave(view)) return null;
     const nowMs = this.#context.clock.monotonicMs();
+    // Loading may take longer than anybody's patience: what has come serves for a while all the same.
+    if (nowMs - view.observed.sinceMs < this.#pace.residencyMs) return null;
     for (const waiter of this.#waiters) {
       if (
         waiter.deviceId !== view.deviceId ||
@@ -93,18 +95,17 @@ export class Turnover {
         !isDue(waiter, nowMs, this.#pace)
       )
         continue;
-      if (this.#couldFit(waiter)) return waiter;
+      if (this.couldFit(waiter.modelId) === true) return waiter;
     }
     return null;
   }
 
   /** The model that has to leave for this one, and may not yet; null: there is none. */
-  holding(view: ModelView, waitsSinceMs: number | null, turnClass: TurnClass): Holding | null {
+  holding(view: ModelView): Holding | null {
     const { loop, clock } = this.#context;
     const nowMs = clock.monotonicMs();
     const shortBytes = this.#shortBytes(view);
     if (view.deviceId === null || shortBytes === null || shortBytes <= 0) return null;
-    if (waitsSinceMs !== null && nowMs - waitsSinceMs >= this.#pace.agedMs[turnClass]) return null;
     const plan = roomPlan(loop, { deviceId: view.deviceId, denial: { shortBytes } });
     for (const victim of plan?.enough === true ? plan.models : []) {
       const usedAtMs = Math.max(
@@ -119,23 +120,36 @@ export class Turnover {
     return null;
   }
 
-  /** Whether it would get in if all went that may. */
-  #couldFit({ modelId }: MemoryWaiter): boolean {
+  /** Whether it would get in if all went that may, once they are quiet; null: not known. */
+  couldFit(modelId: string): boolean | null {
     const views = this.#context.loop.models.views();
     const view = views.find((one) => one.id === modelId);
-    const shortBytes = view === undefined ? null : this.#shortBytes(view);
-    if (view === undefined || shortBytes === null) return false;
+    // What is promised to a load in flight is given back with it.
+    const shortBytes = view === undefined ? null : this.#shortBytes(view, false);
+    if (view === undefined || shortBytes === null) return null;
+    const { inFlight } = this.#context;
     const leaving = views.filter(
       (one) =>
-        one.id !== modelId && one.deviceId === view.deviceId && one.status === 'loaded' && mayLeave(one),
+        one.id !== modelId &&
+        one.deviceId === view.deviceId &&
+        // Booked before its backend has begun to load it.
+        (holdsMemory(one.status) || inFlight.has(one.id)) &&
+        mayLeave(one),
     );
     return (
       leaving.reduce((sum, one) => sum + (one.measuredBytes ?? one.predictedBytes ?? 0), 0) >= shortBytes
     );
   }
 
-  /** How much is missing for it; null: not known. */
-  #shortBytes(view: ModelView): number | null {
+  /** Whether those that are quiet now could make room for it. */
+  canMakeRoom(view: ModelView): boolean {
+    const shortBytes = this.#shortBytes(view);
+    if (view.deviceId === null || shortBytes === null) return false;
+    return roomPlan(this.#context.loop, { deviceId: view.deviceId, denial: { shortBytes } })?.enough === true;
+  }
+
+  /** How much is missing for it now, or once loads in flight are over; null: not known. */
+  #shortBytes(view: ModelView, now = true): number | null {
     const { ledger, clock } = this.#context;
     if (view.deviceId === null || view.predictedBytes === null) return null;
     const { capBytes, bookedBytes, freeBytes, floorBytes, outstandingBytes } = ledger.book(
@@ -144,7 +158,8 @@ export class Turnover {
     ) ?? { capBytes: null, bookedBytes: 0, freeBytes: null, floorBytes: null, outstandingBytes: 0 };
     if (capBytes === null || freeBytes === null || floorBytes === null) return null;
     const overCap = bookedBytes + view.predictedBytes - capBytes;
-    return Math.max(overCap, floorBytes + view.predictedBytes + outstandingBytes - freeBytes);
+    const promisedBytes = now ? outstandingBytes : 0;
+    return Math.max(overCap, floorBytes + view.predictedBytes + promisedBytes - freeBytes);
   }
 }
 

@@ -43,6 +43,8 @@ const SETTLE_LIMIT_MS = 3_000;
 export interface LoadOptions {
   /** Idle models may leave for it; false: it gets in only where there is room already. */
   readonly makeRoom: boolean;
+  /** Whoever waits for memory asks again: that it was denied is in the log already. */
+  readonly again?: boolean;
 }
 
 /** One load a model at a time: a second wish waits for the first one's outcome (peers: parallel first requests load duplicates). */
@@ -188,7 +190,7 @@ async function book(
   const wish = { deviceId: view.deviceId, name: view.id, modelId: view.id };
   const roomMade = options.makeRoom && (await makeRoomFor(loop, { ...wish, denial: first.error }));
   const second = roomMade ? reserve(false) : first;
-  return second.ok ? second : deny(context, { ...wish, denial: second.error }, view);
+  return second.ok ? second : deny(context, { ...wish, denial: second.error }, view, options);
 }
 
 export function isSoleBig(loop: ControlLoop, view: ModelView): boolean {
@@ -201,7 +203,12 @@ export function isSoleBig(loop: ControlLoop, view: ModelView): boolean {
 }
 
 /** Rule 4: the denial with its numbers, and what would have to go. */
-function deny(context: CommandContext, wish: RoomWish, view: ModelView): Result<never> {
+function deny(
+  context: CommandContext,
+  wish: RoomWish,
+  view: ModelView,
+  { again = false }: LoadOptions,
+): Result<never> {
   const { denial } = wish;
   const error: LandlordError = {
     code: 'vram_denied',
@@ -216,6 +223,7 @@ function deny(context: CommandContext, wish: RoomWish, view: ModelView): Result<
       shortBytes: denial.shortBytes,
     },
   };
+  if (again) return { ok: false, error };
   context.journal.tell({
     kind: 'denied',
     model: view.id,

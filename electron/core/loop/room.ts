@@ -3,6 +3,7 @@ import type { Outcome } from '../actuators/operation.ts';
 import type { ControlLoop } from '../control-loop.ts';
 import { planRoom } from '../guards/candidates.ts';
 import type { Booking, Denial } from '../ledger/booking.ts';
+import type { ModelView } from './model-view.ts';
 
 /** Who asks for room on which device, and what stands in the way. */
 export interface RoomWish {
@@ -74,14 +75,17 @@ export function whoStays(
   const there = loop.models
     .views()
     .filter((view) => view.deviceId === wish.deviceId && view.status === 'loaded');
+  // A request that has been admitted counts before its backend shows it.
+  const seen = new Map(loop.world?.models.map((model) => [model.id, model.busy]));
+  const busyOf = ({ id, observed }: ModelView): boolean | null => seen.get(id) ?? observed.busy;
   const groups = [
     [there.filter((view) => view.pinned), 'pinned'],
-    [there.filter((view) => !view.pinned && view.observed.busy === true), 'in use'],
-    [there.filter((view) => !view.pinned && view.observed.busy === null), 'not known to be idle'],
-    [there.filter((view) => !view.pinned && view.observed.busy === false && view.small), 'resident'],
+    [there.filter((view) => !view.pinned && busyOf(view) === true), 'in use'],
+    [there.filter((view) => !view.pinned && busyOf(view) === null), 'not known to be idle'],
+    [there.filter((view) => !view.pinned && busyOf(view) === false && view.small), 'resident'],
     [
       there.filter(
-        (view) => !view.pinned && view.observed.busy === false && !view.small && view.guarded === 'observe',
+        (view) => !view.pinned && busyOf(view) === false && !view.small && view.guarded === 'observe',
       ),
       'only watched',
     ],
