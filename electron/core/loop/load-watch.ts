@@ -40,6 +40,8 @@ export interface Forecaster {
 const BEFORE_MS = 1_000;
 /** A per-process figure is taken as settled once it has stood this long after the load. */
 const LEARN_AFTER_MS = 5_000;
+/** A driver gives back what a process held within some seconds of its end. */
+const GIVING_BACK_MS = 5_000;
 /** Learned again only when it has grown by this share: allocators breathe, and a first prompt takes more. */
 const LEARN_SHARE = 0.02;
 
@@ -50,6 +52,10 @@ export class LoadWatch {
   readonly #asked = new Map<string, string>();
   readonly #measuring = new Map<string, LoadMeasurement>();
   readonly #others = new Map<string, OtherHolders>();
+  /** Of each measurement: which other models held memory there when it began. */
+  readonly #beside = new Map<string, string>();
+  /** When each model was last seen holding memory. */
+  readonly #heldAtMs = new Map<string, number>();
   readonly #learned = new Map<string, number>();
   #sight: Sight | null = null;
 
@@ -65,6 +71,7 @@ export class LoadWatch {
   look(view: ModelView, before: ModelStatus | undefined, sight: Sight, models: Models, nowMs: number): void {
     this.#sight = sight;
     this.#ask(view, models);
+    if (holdsMemory(view.status)) this.#heldAtMs.set(view.id, nowMs);
     if (view.status === 'loading' && before !== 'loading') this.#begin(view, before, sight, models, nowMs);
     // Of one load the most counts, and the next one begins anew.
     if (view.status === 'loaded' && before !== 'loaded') this.#learned.delete(view.id);
@@ -125,8 +132,10 @@ export class LoadWatch {
     models.remember(view.id, { freeAtLoadBytes: freeBytes, settledBytes: null });
     this.#measuring.delete(view.id);
     this.#others.delete(view.id);
-    // A load seen half-way has already taken an unknown part.
+    // A load seen half-way has already taken an unknown part, and one in another's place takes what that gives back.
     if (before === undefined || freeBytes === null || view.deviceId === null) return;
+    if (this.#hasJustLeft(view, models, nowMs)) return;
+    this.#beside.set(view.id, holdersBeside(view.id, view.deviceId, models));
     this.#measuring.set(view.id, {
       modelId: view.id,
       deviceId: view.deviceId,
@@ -151,7 +160,9 @@ export class LoadWatch {
           other.deviceId === measurement.deviceId &&
           (other.status === 'loading' || other.status === 'stopping'),
       );
-    if (!holdsMemory(view.status) || view.status === 'stopping' || disturbed) {
+    // Some loads and ends are too short to be seen under way.
+    const changed = this.#beside.get(view.id) !== holdersBeside(view.id, measurement.deviceId, models);
+    if (!holdsMemory(view.status) || view.status === 'stopping' || disturbed || changed) {
       this.#measuring.delete(view.id);
       return;
     }
@@ -174,6 +185,19 @@ export class LoadWatch {
     if (processBytes(view, sight, nowMs) === null) this.#learn(view, step.bytes);
   }
 
+  /** Another model ended a moment ago: what it held comes back while this one loads. */
+  #hasJustLeft(view: ModelView, models: Models, nowMs: number): boolean {
+    return models.views().some((other) => {
+      const heldAtMs = this.#heldAtMs.get(other.id);
+      return (
+        other.id !== view.id &&
+        !holdsMemory(other.status) &&
+        heldAtMs !== undefined &&
+        nowMs - heldAtMs < GIVING_BACK_MS
+      );
+    });
+  }
+
   /** What others hold there; who they were when the load began is kept with it. */
   #othersOf(view: ModelView, deviceId: string, sight: Sight, models: Models, nowMs: number): number | null {
     const modelPids = new Set(models.views().flatMap((one) => one.observed.process?.pid ?? []));
@@ -191,6 +215,16 @@ export class LoadWatch {
     this.#learned.set(view.id, bytes);
     this.#forecaster.learn(view, bytes);
   }
+}
+
+/** The other models that hold memory on a device, and which of them sleep, as one text. */
+function holdersBeside(modelId: string, deviceId: string, models: Models): string {
+  return models
+    .views()
+    .filter((other) => other.id !== modelId && other.deviceId === deviceId && holdsMemory(other.status))
+    .map((other) => `${other.id} ${other.status === 'sleeping'}`)
+    .sort()
+    .join('\n');
 }
 
 /** By the driver's own figure for its proven process; null: there is none, and what a server claims is no measurement. */

@@ -65,6 +65,15 @@ interface Moment {
   /** GB. */
   readonly predicted?: number;
   readonly ticks?: number;
+  /** Of another model on the same device; left out: there is none. */
+  readonly beside?: ModelStatus;
+}
+
+class SomeModels extends Models {
+  list: readonly ModelView[] = [];
+  override views(): readonly ModelView[] {
+    return this.list;
+  }
 }
 
 /** Runs one model through moments, each seen for some ticks, and returns what was learned. */
@@ -77,7 +86,7 @@ function learned(moments: readonly Moment[]): readonly number[] {
   };
   const watch = new LoadWatch(forecaster, () => undefined);
   const sight = new Sight();
-  const models = new Models();
+  const models = new SomeModels();
   let nowMs = 0;
   let sinceMs = 0;
   let before: ModelStatus | undefined;
@@ -105,6 +114,12 @@ function learned(moments: readonly Moment[]): readonly number[] {
           process: moment.proven === true ? SERVER : null,
         },
       });
+      const other =
+        moment.beside === undefined
+          ? []
+          : [modelView({ name: 'other', status: moment.beside, observed: { status: moment.beside } })];
+      models.list = [view, ...other];
+      for (const one of other) watch.look(one, one.status, sight, models, nowMs);
       watch.look(view, before, sight, models, nowMs);
       before = moment.status;
     }
@@ -183,6 +198,21 @@ describe('what is learned from a load', () => {
 
   it('is nothing of a load that was seen half-way', () => {
     expect(learned([loading, { status: 'loaded', free: 10 }])).toEqual([]);
+  });
+
+  it('is nothing where another model ended or came meanwhile, too short to be seen under way', () => {
+    const swap = (beside: readonly [ModelStatus, ModelStatus, ModelStatus]): readonly number[] =>
+      learned([
+        { ...unloaded, beside: beside[0], ticks: 12 },
+        { ...loading, beside: beside[1] },
+        { status: 'loaded', free: 14, beside: beside[2] },
+      ]);
+    expect(swap(['loaded', 'loaded', 'loaded'])).toEqual([6]);
+    expect(swap(['unloaded', 'unloaded', 'unloaded'])).toEqual([6]);
+    expect(swap(['loaded', 'loaded', 'unloaded'])).toEqual([]);
+    expect(swap(['loaded', 'unloaded', 'unloaded'])).toEqual([]);
+    expect(swap(['unloaded', 'unloaded', 'loaded'])).toEqual([]);
+    expect(swap(['loaded', 'loaded', 'sleeping'])).toEqual([]);
   });
 
   it('begins anew with the next load', () => {
