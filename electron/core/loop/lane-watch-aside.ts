@@ -14,6 +14,8 @@ export type ReadTable = () => Promise<LockTable | null>;
 
 const readAt = promisify(read);
 const CHUNK_BYTES = 16 * 1024;
+/** One for the process, however many runtimes it hosts in its life. */
+let locksFd: number | null = null;
 
 /**
  * Reads /proc/locks on one of Node's threads. It stays open, so that a table of one page is one trip there: with
@@ -21,7 +23,6 @@ const CHUNK_BYTES = 16 * 1024;
  */
 function tableAside(): ReadTable {
   const chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
-  let fd: number | null = null;
   const readWhole = async (from: number): Promise<string> => {
     let text = '';
     for (;;) {
@@ -32,7 +33,8 @@ function tableAside(): ReadTable {
   };
   return async () => {
     try {
-      fd ??= openSync('/proc/locks', 'r');
+      locksFd ??= openSync('/proc/locks', 'r');
+      const fd = locksFd;
       const texts = [await readWhole(fd)];
       while (texts.length < PAGED_READINGS && mayBePaged(texts[0] ?? '')) texts.unshift(await readWhole(fd));
       return lockTable(texts);
