@@ -14,6 +14,7 @@ import { ensureLlamaServer } from './setup/llama-server.mjs';
 import { ensureNetcat } from './setup/netcat.mjs';
 import { checkVersions, ensurePackages, verifyPackages } from './setup/packages.mjs';
 import { ensurePage } from './setup/page.mjs';
+import { ensureServe } from './setup/serve.mjs';
 import { SetupError, Steps } from './setup/steps.mjs';
 import { ensureTurn } from './setup/turn.mjs';
 import { ensureSoftwareVulkan } from './setup/vulkan.mjs';
@@ -33,6 +34,7 @@ async function main(mode) {
   await ensurePage(root, steps);
   await ensureCompiled(root, steps);
   await ensureTurn(root, steps);
+  await ensureServe(root, steps);
   if (mode === 'test') {
     await ensureChromium(steps);
     await ensureNetcat(steps);

@@ -41,7 +41,8 @@ function common(root: string, outDir: string): InlineConfig {
   };
 }
 
-function nodeSide(root: string, side: 'node' | 'main', entry: string, outDir: string): InlineConfig {
+/** How the code of one side is built into `outDir`. */
+export function nodeSide(root: string, side: 'node' | 'main', entry: string, outDir: string): InlineConfig {
   const config = common(root, outDir);
   return {
     ...config,

@@ -8,22 +8,16 @@
  * It is what the sources are, or nothing: it knows size and time of each source that is in it, and where
  * one differs, or the folder was moved, it runs the sources instead.
  */
-import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build, type Plugin } from 'vite';
+import { type BundledSource, factsOf } from './bundled-source.ts';
 
 const ENTRY = 'electron/cli/turn-alone.ts';
 /** The only command whose module goes in; others are not run from here. */
 const COMMAND = './run-turn.ts';
 const NAME = 'landlord-turn.cjs';
-
-/** A source that went in, as it was. */
-export interface BundledSource {
-  readonly file: string;
-  readonly sizeBytes: number;
-  readonly mtimeMs: number;
-}
 
 /** Builds `outDir/landlord-turn.cjs` and, for the set-up, `outDir/sources.json`. */
 export async function bundleTurn(root: string, outDir: string): Promise<string> {
@@ -52,13 +46,6 @@ export async function bundleTurn(root: string, outDir: string): Promise<string> 
   });
   writeFileSync(join(outDir, 'sources.json'), `${JSON.stringify(factsOf(sources), null, 1)}\n`);
   return join(outDir, NAME);
-}
-
-function factsOf(sources: ReadonlySet<string>): readonly BundledSource[] {
-  return [...sources].sort().map((file) => {
-    const { size, mtimeMs } = statSync(file);
-    return { file, sizeBytes: size, mtimeMs };
-  });
 }
 
 /** Each module keeps its own place: what it finds beside itself is found as from the sources. */

@@ -1,8 +1,9 @@
 /** `landlord turn` as one file beside the sources: build/package/turn-bundle.ts. */
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { launcherFlags } from './compiled.mjs';
+import { isFresh } from './fresh.mjs';
 import { runProgram } from './steps.mjs';
 
 /**
@@ -14,7 +15,7 @@ import { runProgram } from './steps.mjs';
  */
 export async function ensureTurn(root, steps) {
   const folder = join(root, 'out/turn');
-  if (isFresh(folder)) return;
+  if (isFresh(join(folder, 'landlord-turn.cjs'))) return;
   await steps.run('Compiling the turn command', async () => {
     const node = join(root, 'node_modules/node/bin/node');
     const flags = launcherFlags(readFileSync(join(root, 'build/landlord'), 'utf8'));
@@ -37,25 +38,4 @@ export async function ensureTurn(root, steps) {
       rmSync(gates, { recursive: true, force: true });
     }
   });
-}
-
-/**
- * Whether each source that went in is as it was.
- *
- * @param {string} folder
- */
-export function isFresh(folder) {
-  try {
-    /** @type {readonly { file: string, sizeBytes: number, mtimeMs: number }[]} */
-    const sources = JSON.parse(readFileSync(join(folder, 'sources.json'), 'utf8'));
-    return (
-      existsSync(join(folder, 'landlord-turn.cjs')) &&
-      sources.every(({ file, sizeBytes, mtimeMs }) => {
-        const found = statSync(file, { throwIfNoEntry: false });
-        return found?.size === sizeBytes && found.mtimeMs === mtimeMs;
-      })
-    );
-  } catch {
-    return false;
-  }
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bundleTurn } from '../../build/package/turn-bundle.ts';
-import { isFresh } from '../../build/setup/turn.mjs';
+import { isFresh } from '../../build/setup/fresh.mjs';
 
 const root = resolve(import.meta.dirname, '../..');
 const node = join(root, 'node_modules/node/bin/node');
@@ -85,13 +85,13 @@ describe('`landlord turn` as one file', () => {
   });
 
   it('is known to be of the sources that lie here, or not', () => {
-    expect(isFresh(folder)).toBe(true);
+    expect(isFresh(bundle)).toBe(true);
     const list = join(folder, 'sources.json');
     const text = readFileSync(list, 'utf8');
     try {
       expect(text).toContain(relative('/', join(root, 'electron/core/gate/acquire.ts')));
       writeFileSync(list, text.replace(/"sizeBytes": \d+/, '"sizeBytes": 1'));
-      expect(isFresh(folder)).toBe(false);
+      expect(isFresh(bundle)).toBe(false);
     } finally {
       writeFileSync(list, text);
     }

@@ -69,7 +69,8 @@ async function start(command: string, args: readonly string[]): Promise<Served> 
   const pid = family(top).find((one) =>
     procfs()
       .command(one)
-      ?.some((word) => word.endsWith('electron/cli.ts')),
+      // As `serve` was compiled by the set-up, or from the sources.
+      ?.some((word) => /\/(out\/node\/start\.cjs|electron\/cli\.ts)$/.test(word)),
   );
   if (pid === undefined) throw new Error('no runtime process was found');
   return { out: () => out, pid, pids: family(pid), ended };

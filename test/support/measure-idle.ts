@@ -100,6 +100,6 @@ function lastingChildrenOf(pid: number): readonly number[] {
     (child) =>
       !procfs()
         .command(child)
-        ?.some((word) => word.endsWith('reference-child.ts')),
+        ?.some((word) => /reference-child\.[jt]s$/.test(word)),
   );
 }
