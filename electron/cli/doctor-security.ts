@@ -51,6 +51,8 @@ export async function doctorSecurity(
     gateRoot,
     gateFolder: gateRoot === null ? null : await fileFacts(gateRoot.path),
     settings: settings.value,
+    config: await fileFacts(paths.configFile),
+    configDir: await fileFacts(paths.configDir),
     serverPorts: serverPorts(proc.servers()),
   };
   return { title: 'Who can reach what', checks: [...broken, ...whoReachesWhat(facts)] };

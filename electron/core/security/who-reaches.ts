@@ -32,6 +32,9 @@ export interface SecurityFacts {
   readonly gateRoot: GateRoot | null;
   readonly gateFolder: FileFacts | null;
   readonly settings: Settings;
+  /** The config and its folder: who writes there decides which programs are started. null: not there. */
+  readonly config: FileFacts | null;
+  readonly configDir: FileFacts | null;
   /** Ports of inference servers of this machine, whoever runs them. */
   readonly serverPorts: readonly number[];
 }
@@ -48,8 +51,10 @@ export function whoReachesWhat(facts: SecurityFacts): readonly SecurityCheck[] {
     fileCheck('state folder', facts.stateDir, facts.uid, 'the log, the token and the socket lie in it'),
     fileCheck('log', facts.database, facts.uid, 'it names models, agents and sessions'),
     fileCheck('ledger socket', facts.socket, facts.uid, 'agents register and decode through it'),
+    configCheck(facts),
     gateCheck(facts),
     ...backendChecks(facts),
+    ...fallbackChecks(facts.settings),
   ];
 }
 
@@ -167,6 +172,39 @@ function fileCheck(name: string, file: FileFacts | null, uid: number | null, wha
     outcome: 'failed',
     detail: [`${file.path} (${mode}) is open to others; ${what}.`, `Run chmod go= ${file.path}`],
   };
+}
+
+function configCheck({ config, configDir, uid }: SecurityFacts): SecurityCheck {
+  const name = 'settings';
+  if (config === null) return { name, outcome: 'skipped', detail: ['there is no config file.'] };
+  for (const one of [config, configDir]) {
+    if (one === null) continue;
+    const isForeign = uid !== null && one.uid !== uid && one.uid !== 0;
+    // In a folder like /tmp nobody may replace another's file.
+    const isSticky = one === configDir && (one.mode & 0o1000) !== 0;
+    if (!isForeign && ((one.mode & 0o022) === 0 || isSticky)) continue;
+    const who = isForeign ? `user ${one.uid} can write ${one.path}` : `others can write ${one.path}`;
+    return {
+      name,
+      outcome: 'failed',
+      detail: [
+        `${who}, and a config names the programs that are started as you.`,
+        `Run chmod go-w ${one.path}`,
+      ],
+    };
+  }
+  return { name, outcome: 'ok', detail: [`${config.path}: its owner alone can write it, and root.`] };
+}
+
+/** What leaves the machine. */
+function fallbackChecks({ fallbacks }: Settings): readonly SecurityCheck[] {
+  return fallbacks.map(({ name, url, apiKeyEnv }) => {
+    const { host } = hostAndPort(url);
+    const key = apiKeyEnv === null ? '' : `, with the key of ${apiKeyEnv}`;
+    const goes = `turns that find no room here are sent to ${host}${key}`;
+    const clear = !isThisMachine(host) && url.startsWith('http:') ? ', all of it in the clear' : '';
+    return { name: `fallback ${name}`, outcome: 'ok', detail: [`${goes}${clear}.`] };
+  });
 }
 
 function gateCheck({ gateRoot, gateFolder, uid }: SecurityFacts): SecurityCheck {

@@ -26,6 +26,8 @@ const SAFE: SecurityFacts = {
   socket: file('/s/landlord.sock', 0o600),
   gateRoot: { path: '/g', from: 'passwd' },
   gateFolder: file('/g', 0o700),
+  config: file('/c/config.yaml', 0o644),
+  configDir: file('/c', 0o755),
   settings: settings(
     'backends:\n  - { name: router, kind: llama.cpp, url: "http://127.0.0.1:8080", front: 8082 }\n',
   ),
@@ -101,5 +103,29 @@ describe('who can reach what', () => {
   it('tells of a server elsewhere that is spoken to in the clear', () => {
     const away = settings('backends:\n  - { name: big, kind: llama.cpp, url: "http://192.0.2.7:8080" }\n');
     expect(says({ settings: away })).toContain('server big: it is on 192.0.2.7, and prompts');
+  });
+
+  it('fails where others can write the config, which names programs that are started', () => {
+    expect(failed({ config: file('/c/config.yaml', 0o664) })).toEqual(['settings']);
+    expect(failed({ configDir: file('/c', 0o777) })).toEqual(['settings']);
+    expect(failed({ config: file('/c/config.yaml', 0o644, 1001) })).toEqual(['settings']);
+    expect(failed({ configDir: file('/tmp', 0o1777, 0) })).toEqual([]);
+    // An administrator's is fine, and so is none.
+    expect(failed({ config: file('/etc/landlord.yaml', 0o644, 0) })).toEqual([]);
+    expect(failed({ config: null, configDir: null })).toEqual([]);
+  });
+
+  it('says what leaves the machine, with whose key, and what of it in the clear', () => {
+    const text = says({
+      settings: settings(
+        'fallbacks:\n  - { name: cloud, url: "https://api.example.com/v1", apiKeyEnv: CLOUD_KEY }\n  - { name: box, url: "http://10.0.0.9:8080" }\n',
+      ),
+    });
+    expect(text).toContain(
+      'ok fallback cloud: turns that find no room here are sent to api.example.com, with the key of CLOUD_KEY.',
+    );
+    expect(text).toContain(
+      'ok fallback box: turns that find no room here are sent to 10.0.0.9, all of it in the clear.',
+    );
   });
 });
