@@ -44,6 +44,7 @@ function stateText(agent: AgentState, nowMs: number): string {
 
 function detailText(agent: AgentState): string {
   const words = [
+    agent.loadProgress === null ? '' : `loading its model, ${Math.round(agent.loadProgress * 100)} %`,
     agent.tokens === null ? '' : `${agent.tokens} tokens`,
     agent.kv === null ? '' : PLACES[agent.kv],
     agent.bookedBytes === null || agent.bookedBytes === 0 ? '' : formatBytes(agent.bookedBytes),

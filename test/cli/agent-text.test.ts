@@ -20,8 +20,8 @@ const agent: AgentState = {
   lastSwitchMs: 12,
   queuePosition: null,
   weightsBytes: null,
-    loadProgress: null,
-    laneAgeMs: null,
+  loadProgress: null,
+  laneAgeMs: null,
 };
 const caller: AgentState = {
   ...agent,
@@ -54,6 +54,9 @@ describe('agents in `landlord status`', () => {
     ])
       expect(first).toContain(part);
     expect(second).toContain('waiting, 2. in the queue');
+    const [loading] = agentLines([{ ...agent, loadProgress: 0.4 }], NOW, { color: false });
+    expect(loading).toContain('loading its model, 40 %');
+    expect(first).not.toContain('loading');
     // What is not known is left out, and never shown as 0.
     expect(second).not.toMatch(/tokens|KV| 0/);
   });

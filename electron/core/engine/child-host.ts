@@ -116,7 +116,9 @@ export class ChildEngineHost implements EngineHost, ChatEngine {
   }
 
   async releaseModel(modelId: string): Promise<Result<void>> {
-    return nothing(await this.#callOn(modelId, 'unloadModel', { modelId, force: false }));
+    const last = await this.#callOn(modelId, 'unloadModel', { modelId, force: false });
+    if (!last.ok || last.value) this.#use.forgetModel(modelId);
+    return nothing(last);
   }
 
   async unloadModel(modelId: string): Promise<Result<void>> {
@@ -124,7 +126,9 @@ export class ChildEngineHost implements EngineHost, ChatEngine {
     await Promise.allSettled([...this.#unloadingListeners].map((listener) => listener(modelId)));
     // With its child a model is gone too.
     if (!this.#isOurs(modelId)) return ok(undefined);
-    return nothing(await this.#callOn(modelId, 'unloadModel', { modelId, force: true }));
+    const gone = await this.#callOn(modelId, 'unloadModel', { modelId, force: true });
+    this.#use.forgetModel(modelId);
+    return nothing(gone);
   }
 
   estimateContext(request: ContextRequest): Promise<Result<MemoryUse>> {

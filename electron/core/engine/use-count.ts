@@ -12,6 +12,11 @@ export class UseCount {
     this.#modelOf.delete(contextId);
   }
 
+  /** Its contexts are gone with it. */
+  forgetModel(modelId: string): void {
+    for (const [contextId, of] of this.#modelOf) if (of === modelId) this.#modelOf.delete(contextId);
+  }
+
   /** `id`: of a context or a model. */
   async during<T>(id: string, work: () => Promise<T>): Promise<T> {
     const modelId = this.#modelOf.get(id) ?? id;

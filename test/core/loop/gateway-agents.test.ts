@@ -75,8 +75,8 @@ describe('callers of the gateway as agents', () => {
         tokens: 40,
         kv: null,
         weightsBytes: null,
-    loadProgress: null,
-    laneAgeMs: null,
+        loadProgress: null,
+        laneAgeMs: null,
         backend: 'router',
       }),
     ]);
