@@ -110,3 +110,9 @@ export function frontRoute(
     own.find((one) => one.observed.isOnly === true);
   return { setting, url, view: view ?? null, sentName: null };
 }
+
+/** Where a backend's work takes place, for a request that names no model of it; null: not known. */
+export function deviceOfBackend(setting: BackendSetting, views: readonly ModelView[]): string | null {
+  const own = views.find((view) => view.backend === setting.name && view.deviceId !== null);
+  return own?.deviceId ?? setting.device;
+}

@@ -11,7 +11,7 @@ import type { GatewayParts } from './gateway.ts';
 import { type Asker, modelOf, type Outcome } from './outcome.ts';
 import { type GatewayRefusal, refusalFor, refuseBody, sendRefusal } from './refusals.ts';
 import { readHead } from './request-head.ts';
-import { frontRoute, type Route } from './route.ts';
+import { deviceOfBackend, frontRoute, type Route } from './route.ts';
 import { Seat } from './seat.ts';
 import { sendElsewhere } from './send-elsewhere.ts';
 import { sendLocally } from './send-locally.ts';
@@ -102,7 +102,7 @@ async function serveRoute(parts: GatewayParts, exchange: Exchange, route: Route)
     return;
   }
   const modelId = view?.id ?? null;
-  const deviceId = view?.deviceId ?? null;
+  const deviceId = view?.deviceId ?? deviceOfBackend(setting, parts.context.loop.models.views());
   const turnClass = asker.conduct.class;
   using seat = new Seat(
     parts.flights,

@@ -15,6 +15,7 @@ import type { QueueSnapshot } from './device-queue.ts';
 import type { Gateway } from './gateway.ts';
 import { heldByCaller } from './lane.ts';
 import { refusalFor, sendRefusal } from './refusals.ts';
+import { deviceOfBackend } from './route.ts';
 
 export interface TurnRoutesOptions {
   readonly gateway: Gateway;
@@ -142,6 +143,6 @@ function targetOf(
     url: setting.url,
     modelId: view?.value.id ?? null,
     model: view?.value.observed.name ?? null,
-    deviceId: view?.value.deviceId ?? null,
+    deviceId: view?.value.deviceId ?? deviceOfBackend(setting, loop.models.views()),
   });
 }

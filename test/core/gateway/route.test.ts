@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { InFlight } from '../../../electron/core/gateway/in-flight.ts';
-import { frontRoute, KnownRoutes, resolveRoute } from '../../../electron/core/gateway/route.ts';
+import {
+  deviceOfBackend,
+  frontRoute,
+  KnownRoutes,
+  resolveRoute,
+} from '../../../electron/core/gateway/route.ts';
 import { guardModel } from '../../../electron/core/loop/world.ts';
 import { backendSetting } from '../../support/backend-setting.ts';
 import { modelView } from '../../support/model-view.ts';
@@ -51,6 +56,19 @@ describe('where a request goes', () => {
       modelView({ backend: 'a', name: 'qwen', observed: { isOnly: true, args: ['llama-server'] } }),
     ];
     expect(frontRoute('gpt-4', only, A, 'u').view?.id).toBe('a/qwen');
+  });
+});
+
+describe('where a backend’s work takes place', () => {
+  it('is the device of its models, else the one that is set for it, else not known', () => {
+    const views = [
+      modelView({ backend: 'a', name: 'qwen', deviceId: null }),
+      modelView({ backend: 'a', name: 'both', deviceId: 'card' }),
+      modelView({ backend: 'b', name: 'both', deviceId: 'other' }),
+    ];
+    expect(deviceOfBackend(A, views)).toBe('card');
+    expect(deviceOfBackend({ ...A, device: 'set' }, [])).toBe('set');
+    expect(deviceOfBackend(A, [])).toBeNull();
   });
 });
 
