@@ -4,6 +4,7 @@ import fastify, { type FastifyError, type FastifyInstance, type FastifyRequest }
 import { fail, messageOf, ok, type Result } from '../../../shared/errors.ts';
 import type { EventKind } from '../../../shared/events.ts';
 import { type Clock, systemClock } from '../clock.ts';
+import { workOf } from '../gateway/endpoints.ts';
 import { http } from '../node-http.ts';
 import type { HostApi } from '../runtime-api.ts';
 import { type Credentials, createGatekeeper, type Gatekeeper } from './auth.ts';
@@ -44,8 +45,8 @@ export interface HttpOptions {
   readonly port: number;
   /** The secret in `<state-dir>/token`. */
   readonly token: string;
-  /** The value behind `server.apiKeyEnv`; null: `/metrics` and `/healthz` are open. */
-  readonly apiKey: string | null;
+  /** The value behind `server.apiKeyEnv` as it stands now; null: none is asked for, and `/v1`, `/metrics` and `/healthz` are open. */
+  readonly apiKey: () => string | null;
   /** The built page; null or missing: the plain page is shown. */
   readonly pageDir: string | null;
   readonly version: string;
@@ -212,7 +213,10 @@ function addChecks(
       const preflight = preflightHeaders(request.raw);
       if (preflight !== null) return reply.code(204).headers(preflight).send();
     }
-    const denied = authorize(request.routeOptions.url, credentialsOf(request.raw));
+    const { url: route } = request.routeOptions;
+    if (route === undefined && isWorkElsewhere(request))
+      return refuse(reply, refusal(404, 'not_found', wrongBase(request.url)));
+    const denied = authorize(route, credentialsOf(request.raw));
     return denied === null ? undefined : refuse(reply, denied);
   });
 
@@ -234,6 +238,17 @@ function addChecks(
       'Send the token of the file `token` in the state directory as `authorization: Bearer …`, or open the page with `landlord open`.',
     );
   };
+}
+
+/** Work for a model at a path of no dialect that is spoken here. */
+function isWorkElsewhere({ method, url }: FastifyRequest): boolean {
+  return !url.startsWith('/api/') && workOf(method, url) !== 'other';
+}
+
+/** The commonest slip in a client's settings. */
+function wrongBase(url: string): string {
+  const path = url.split('?', 1)[0];
+  return `There is no ${path} here, but /v1${path}. The base URL of an OpenAI client ends in /v1, that of an Anthropic client does not.`;
 }
 
 /** Only JSON comes in, and whatever goes wrong goes out as `{error}` without a stack. */

@@ -104,7 +104,7 @@ describe('who may use the API', () => {
     });
     expect((await request(server.port, 'GET', '/metrics')).status).toBe(200);
     await server.stop();
-    await start({ apiKey: 'scrape-key' });
+    await start({ apiKey: () => 'scrape-key' });
     for (const path of ['/healthz', '/metrics']) {
       expect((await request(server.port, 'GET', path)).status).toBe(401);
       const keyed = { authorization: 'Bearer scrape-key' };
@@ -139,7 +139,7 @@ describe('a request for a model, which passes by the routes', () => {
 
   it('is let in by the same checks as any other', async () => {
     handled.length = 0;
-    await start({ gateway, apiKey: 'door' });
+    await start({ gateway, apiKey: () => 'door' });
     const own = `127.0.0.1:${server.port}`;
     for (const [status, headers] of [
       [401, { host: own }],
@@ -379,6 +379,21 @@ describe('events as a list', () => {
 });
 
 describe('what is not here', () => {
+  it('tells a client whose base URL is a little wrong where to go, and nobody else', async () => {
+    await start();
+    const json = { 'content-type': 'application/json' };
+    const chat = await request(server.port, 'POST', '/chat/completions?x=1', json, '{}');
+    expect(chat.status).toBe(404);
+    expect(chat.text).toContain('but /v1/chat/completions');
+    expect((await request(server.port, 'POST', '/messages', json, '{}')).text).toContain('but /v1/messages');
+    for (const [method, path] of [
+      ['POST', '/api/chat'],
+      ['POST', '/nothing'],
+      ['GET', '/messages'],
+    ] as const)
+      expect((await request(server.port, method, path)).status, path).toBe(401);
+  });
+
   it('a HEAD of a stream ends at once and leaves nothing open', async () => {
     await start();
     const before = runtime.eventListeners();
@@ -413,7 +428,7 @@ describe('a port that is taken', () => {
       api: createFakeRuntime(),
       port,
       token: TOKEN,
-      apiKey: null,
+      apiKey: () => null,
       pageDir: null,
       version: '0.1.0',
     });
