@@ -211,6 +211,7 @@ export async function assemble(
     parking,
     onRequest(record) {
       callers.note(record, clock.monotonicMs());
+      if (record.backend !== null && record.route !== 'refused') lanes.served(record.backend);
       lookouts.slow.served(record);
     },
     ...(options.gatewayPace === undefined ? {} : { pace: options.gatewayPace }),

@@ -34,6 +34,8 @@ export class LaneBook {
   readonly #bypass = new Map<string, readonly BypassReading[]>();
   /** Backends that are used outside their lane now, by the key of what was told. */
   readonly #bypassed = new Map<string, string>();
+  /** Backends that have answered through our gateway since the last look. */
+  readonly #served = new Set<string>();
   #told = new Set<string>();
   #lanes: readonly LaneState[] = [];
   #lookedAtMs = Number.NEGATIVE_INFINITY;
@@ -49,6 +51,14 @@ export class LaneBook {
 
   list(): readonly LaneState[] {
     return this.#lanes;
+  }
+
+  /**
+   * A request that came through our gateway is over there. It took the lane if it generates, for too short a
+   * time to be seen, or needs none.
+   */
+  served(backend: string): void {
+    this.#served.add(backend);
   }
 
   /** Takes no lane. Returns what is to be told, each once. */
@@ -76,7 +86,11 @@ export class LaneBook {
       keep(
         this.#bypass,
         state.backend,
-        { atMs: nowMs, backendBusy: busyOf(mine), laneHeld: anyHeld(state) },
+        {
+          atMs: nowMs,
+          backendBusy: busyOf(mine),
+          laneHeld: this.#served.has(state.backend) ? true : anyHeld(state),
+        },
         nowMs,
       );
       const readings = this.#bypass.get(state.backend) ?? [];
@@ -95,6 +109,7 @@ export class LaneBook {
       this.#tell('lane_bypassed', state.backend, { ...named, key }, standing, events);
     }
     this.#told = standing;
+    this.#served.clear();
     return events;
   }
 

@@ -102,6 +102,7 @@ async function run(
     readonly lane: LaneState;
     readonly busy: boolean | null;
     readonly percent: number | null;
+    readonly served?: string;
   },
   setting: BackendSetting = SETTING,
 ) {
@@ -126,6 +127,7 @@ async function run(
     const nowMs = second * 1_000;
     const now = at(nowMs);
     lane = now.lane;
+    if (now.served !== undefined) book.served(now.served);
     since = lane.held === true ? (since ?? nowMs) : null;
     sight.take({
       sequence: second,
@@ -164,6 +166,18 @@ describe('a lane', () => {
     expect(told).toHaveLength(1);
     expect(told[0]).toMatch(/^lane_bypassed: .*pid 7 \(curl\)/);
     expect(walks).toBe(1);
+  });
+
+  it('is used properly by turns through the gateway that are too short to be seen, and by no other backend’s', async () => {
+    const looked = { lane: FREE, busy: true, percent: 80 };
+    expect((await run(30, () => ({ ...looked, served: SETTING.name }))).told).toEqual([]);
+    expect((await run(30, () => ({ ...looked, served: 'other' }))).told).toHaveLength(1);
+    // It is over, and somebody else goes on.
+    const { told } = await run(30, (nowMs) => ({
+      ...looked,
+      ...(nowMs < 5_000 ? { served: SETTING.name } : {}),
+    }));
+    expect(told).toHaveLength(1);
   });
 
   it('is used properly by one turn in a wide lane that has room for more', async () => {
