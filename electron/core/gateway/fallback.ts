@@ -40,6 +40,24 @@ export function withoutKeys(path: string): string {
   return kept.length === 0 ? before : `${before}?${kept.join('&')}`;
 }
 
+/** In which headers a key of ours goes to an entry. */
+export interface KeyHeaders {
+  /** As `authorization: Bearer …`. */
+  readonly bearer: string | null;
+  /** As `x-api-key`. */
+  readonly apiKey: string | null;
+}
+
+/**
+ * Anthropic's own servers take a bearer for an OAuth token and refuse a key there (401, invalid bearer token:
+ * alibaba/open-code-review 71, BerriAI/litellm 21039); others that speak its dialect take either.
+ */
+export function keyHeaders(origin: string, dialect: 'openai' | 'anthropic', key: string | null): KeyHeaders {
+  if (key === null || dialect === 'openai') return { bearer: key, apiKey: null };
+  if (!/(?:^|\.)anthropic\.com$/.test(new URL(origin).hostname)) return { bearer: key, apiKey: key };
+  return key.startsWith('sk-ant-oat') ? { bearer: key, apiKey: null } : { bearer: null, apiKey: key };
+}
+
 const ASK_LIMIT_MS = 10_000;
 
 /** Whether an entry answers at all, by its list of models; a refusal is an answer. */

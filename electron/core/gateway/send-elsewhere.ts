@@ -4,7 +4,7 @@ import { acquireTurn } from '../gate/acquire.ts';
 import { failOpenNews } from '../gate/news.ts';
 import { isGranted } from '../gate/turn.ts';
 import type { Exchange } from './exchange.ts';
-import { fallbackModel, upstreamPath, withoutKeys } from './fallback.ts';
+import { fallbackModel, keyHeaders, upstreamPath, withoutKeys } from './fallback.ts';
 import { isAway } from './fallback-health.ts';
 import { type Forwarded, forward } from './forward.ts';
 import type { GatewayParts } from './gateway.ts';
@@ -163,14 +163,14 @@ async function toAnother(
   const { body, contentLength } = bodyFor(exchange, model);
   const key = setting.apiKeyEnv === null ? null : parts.env(setting.apiKeyEnv);
   const unsaid = unsaidOf(key);
+  const { bearer, apiKey } = keyHeaders(origin, exchange.dialect, key);
   const headers = requestHeaders(request.rawHeaders, {
     contentLength,
     identity: begun || unsaid !== null,
     foreign: true,
-    apiKey: key,
+    apiKey: bearer,
   });
-  // Anthropic's own servers know this header alone.
-  if (key !== null && exchange.dialect === 'anthropic') headers.push('x-api-key', key);
+  if (apiKey !== null) headers.push('x-api-key', apiKey);
   const end = await forward({
     dispatcher: await parts.dispatcher(),
     origin,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { dialectOf, isPlainPath, streamsEvents, workOf } from '../../../electron/core/gateway/endpoints.ts';
-import { fallbackModel, upstreamPath } from '../../../electron/core/gateway/fallback.ts';
+import { fallbackModel, keyHeaders, upstreamPath } from '../../../electron/core/gateway/fallback.ts';
 
 describe('what a path asks', () => {
   it('takes the lane for what generates, never for embeddings, rerank, lists and counts', () => {
@@ -114,5 +114,19 @@ describe('a path that does not mean what it says is refused', () => {
     '/index.html',
   ])('and %s is none', (path) => {
     expect(isPlainPath(path)).toBe(true);
+  });
+
+  it('is shown our key as it takes it, and Anthropic’s own servers no key where they look for a login', () => {
+    const at = (origin: string, dialect: 'openai' | 'anthropic', key: string | null) => {
+      const { bearer, apiKey } = keyHeaders(origin, dialect, key);
+      return [bearer, apiKey];
+    };
+    expect(at('https://a.example', 'openai', 'k')).toEqual(['k', null]);
+    expect(at('https://a.example', 'anthropic', 'k')).toEqual(['k', 'k']);
+    expect(at('https://api.anthropic.com', 'anthropic', 'sk-ant-api03-k')).toEqual([null, 'sk-ant-api03-k']);
+    expect(at('https://api.anthropic.com', 'anthropic', 'sk-ant-oat01-k')).toEqual(['sk-ant-oat01-k', null]);
+    expect(at('https://api.anthropic.com', 'openai', 'sk-ant-api03-k')).toEqual(['sk-ant-api03-k', null]);
+    expect(at('https://notanthropic.com', 'anthropic', 'k')).toEqual(['k', 'k']);
+    expect(at('https://api.anthropic.com', 'anthropic', null)).toEqual([null, null]);
   });
 });
