@@ -63,6 +63,7 @@ import type {
   ReservationRequest,
   Reserved,
 } from './runtime-api.ts';
+import { keyFrom } from './security/key-from.ts';
 import { readInChild } from './settings/config-reader.ts';
 import { SettingsFile } from './settings/settings-file.ts';
 import type { LandlordPaths } from './state-dir/paths.ts';
@@ -242,7 +243,7 @@ export async function assemble(
     usual: (deviceId) => floors.levels(deviceId),
     offers: () => offers.list(),
     fallbacks: (iso) => gateway.fallbacks(iso),
-    notices: () => noticesOf(settingsFile, store, fleet, loop, systemLogNote, options.configPath),
+    notices: () => noticesOf(settingsFile, store, fleet, loop, systemLogNote, options.configPath, env),
   });
   for (const event of await intents.takeOpen()) journal.tell(event);
   if (parkingNote !== null) journal.tell({ kind: 'parking_failed', reason: parkingNote, numbers: {} });
@@ -349,7 +350,7 @@ export async function assemble(
       observes: () => publisher.state().policy.guards === 'observe',
       url: () => url,
       desk: () => desk,
-      apiKey: () => env[loop.settings.server.apiKeyEnv ?? ''] ?? null,
+      apiKey: () => keyFrom(env, loop.settings.server.apiKeyEnv),
     }),
     report: (event) => reports.take(event),
     reserve(request: ReservationRequest, signal: AbortSignal): Promise<Result<Reserved>> {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { homedir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { ok, type Result } from '../../shared/errors.ts';
@@ -10,6 +11,7 @@ import type { Notification } from './events/notification-log.ts';
 import type { GatewayPace } from './gateway/gateway.ts';
 import { startHttpServer } from './http/server.ts';
 import type { HostApi } from './runtime-api.ts';
+import { keyFrom } from './security/key-from.ts';
 import { secrets } from './security/secrets.ts';
 import { ensureStateDir } from './state-dir/ensure-state-dir.ts';
 import { takeAwayLeftOvers } from './state-dir/left-overs.ts';
@@ -91,15 +93,17 @@ export async function startRuntime(options: RuntimeOptions): Promise<Result<Runt
   }
   const box = await assemble(options, clock, env, paths);
   const { settings } = box.loop;
-  const { apiKeyEnv } = settings.server;
-  const apiKey = apiKeyEnv === null ? null : (env[apiKeyEnv] ?? null);
   secrets.learn(token.value.token);
-  secrets.learn(apiKey);
+  // A key that is asked for and not there opens nothing: this one nobody knows.
+  const unknown = randomBytes(32).toString('hex');
   const http = await startHttpServer({
     api: box.api,
     port: options.port ?? settings.server.port,
     token: token.value.token,
-    apiKey,
+    apiKey() {
+      const { apiKeyEnv } = box.loop.settings.server;
+      return apiKeyEnv === null ? null : (keyFrom(env, apiKeyEnv) ?? unknown);
+    },
     pageDir: options.pageDir === undefined ? PAGE_DIR : options.pageDir,
     version: version(),
     gateway: box.gateway,

@@ -1,10 +1,10 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { TINY_SHAPE } from '../support/gguf.ts';
 import { freePort } from '../support/llama-server.ts';
-import { startRouter, type TestRouter } from '../support/router.ts';
+import { startRouter, type TestRouter, until } from '../support/router.ts';
 import { type ServeProcess, startServeProcess } from '../support/serve-process.ts';
 import { SocketClient } from '../support/socket-client.ts';
 import { startUpstreamEcho, type UpstreamEcho } from '../support/upstream-echo.ts';
@@ -140,4 +140,29 @@ it('keys, credentials and what is said are in no log, event, database, state, me
   expect(holders).toEqual([join(served.stateDir, 'token')]);
   for (const { authorization } of cloud.asked) expect(authorization).toBe(`Bearer ${SECRETS.cloudKey}`);
   expect(JSON.stringify(cloud.asked)).not.toMatch(/marker-gateway|marker-client|marker-cookie|environment/);
+});
+
+it('a key that is asked for and not set lets nobody in, and what the config says of it is in force at once', async () => {
+  const own = await mkdtemp(join(tmpdir(), 'landlord-no-key-'));
+  const config = (line: string): string => `${line}\ndevices:\n  - { kind: system }\nbackends: []\n`;
+  const isSet = { DOOR_KEY: `${SECRETS.gatewayKey}\n` };
+  await using one = await startServeProcess({
+    folder: own,
+    env: isSet,
+    config: config('server: { apiKeyEnv: FORGOTTEN_KEY }'),
+  });
+  const status = async (key: string): Promise<number> =>
+    (await fetch(`http://127.0.0.1:${one.port}/v1/models`, { headers: { authorization: `Bearer ${key}` } }))
+      .status;
+  for (const guess of ['', 'undefined', 'null', 'FORGOTTEN_KEY', SECRETS.gatewayKey])
+    expect(await status(guess), guess).toBe(401);
+  expect(await status(await one.token())).toBe(200);
+  const told = (await one.state()).notices.map(({ text }) => text).join('\n');
+  expect(told).toContain('FORGOTTEN_KEY (server.apiKeyEnv) is not set');
+  await writeFile(one.configFile, config('server: { apiKeyEnv: DOOR_KEY }'));
+  await until(async () => (await status(SECRETS.gatewayKey)) === 200, 20_000, 'the key to open');
+  expect(await status(SECRETS.clientKey)).toBe(401);
+  await writeFile(one.configFile, config('server: {}'));
+  await until(async () => (await status(SECRETS.clientKey)) === 200, 20_000, 'the door to be open');
+  await rm(own, { recursive: true, force: true });
 });

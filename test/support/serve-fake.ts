@@ -26,7 +26,7 @@ export async function serveFake(
     api: runtime,
     port: 0,
     token: TOKEN,
-    apiKey: null,
+    apiKey: () => null,
     pageDir: null,
     version: '0.1.0',
     ...rest,

@@ -51,7 +51,7 @@ export interface HttpClient {
   close(): void;
 }
 
-/** `apiKey` null: no authorization header. */
+/** `apiKey` null: no authorization header. One that no header can carry makes every request fail, and nothing is sent. */
 export function httpClient(baseUrl: string, apiKey: string | null): HttpClient {
   const secure = baseUrl.startsWith('https:');
   // No connection is kept: in llama-server each one holds a thread that a request of its users may need.
@@ -60,6 +60,13 @@ export function httpClient(baseUrl: string, apiKey: string | null): HttpClient {
   secrets.learn(apiKey);
   const headers: Record<string, string> = { accept: 'application/json' };
   if (apiKey !== null) headers.authorization = `Bearer ${apiKey}`;
+
+  const unsendable = NOT_IN_HEADERS.test(apiKey ?? '');
+  const keyFailure = (): HttpFailure =>
+    failure(
+      'unreachable',
+      `The key for ${baseUrl} has characters that can't be sent: look at the variable that holds it.`,
+    );
 
   const once = (
     method: string,
@@ -123,6 +130,7 @@ export function httpClient(baseUrl: string, apiKey: string | null): HttpClient {
     payload: string | null,
     options: RequestOptions = {},
   ): Promise<HttpAnswer> => {
+    if (unsendable) return keyFailure();
     const first = await once(method, path, payload, options);
     // A server that restarts hangs up on some; all that we ask is safe to ask twice.
     if (first.kind === 'failed' && first.reason === 'cut') return await once(method, path, payload, options);
@@ -135,6 +143,10 @@ export function httpClient(baseUrl: string, apiKey: string | null): HttpClient {
     post: (path, body, options) => retrying('POST', path, JSON.stringify(body), options),
     stream: (path, handlers) =>
       new Promise((resolve) => {
+        if (unsendable) {
+          resolve(keyFailure());
+          return;
+        }
         const finish = (end: HttpFailure | null): void => {
           clearTimeout(timer);
           handlers.signal.removeEventListener('abort', onAbort);
@@ -169,6 +181,9 @@ export function httpClient(baseUrl: string, apiKey: string | null): HttpClient {
     close: () => agent.destroy(),
   };
 }
+
+/** What node:http refuses in a header's value (RFC 9110 §5.5). */
+const NOT_IN_HEADERS = /[^\t\x20-\x7e\x80-\xff]/;
 
 function answerOf(response: IncomingMessage, text: string): HttpAnswer {
   return { kind: 'answer', status: response.statusCode ?? 0, text, json: parseJson(text) };

@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts';
 import type { ChildSampler } from '../devices/sampler.ts';
 import { processTimes } from '../process/process-times.ts';
 import type { ServerInspector } from '../process/proof.ts';
+import { keyFrom } from '../security/key-from.ts';
 import { assumingIdle } from './assume-idle.ts';
 import type { Backend } from './backend.ts';
 import type { Dialect } from './dialects/dialect.ts';
@@ -32,7 +33,7 @@ export function makeBackend(
 ): Backend | null {
   const { name, url } = setting;
   if (url === null) return null;
-  const apiKey = setting.apiKeyEnv === null ? null : (env[setting.apiKeyEnv] ?? null);
+  const apiKey = keyFrom(env, setting.apiKeyEnv);
   const inspector: ServerInspector = {
     find: async (query) => valueOr(await sampler().find(query)),
     facts: async (pids) => valueOr(await sampler().facts(pids)),

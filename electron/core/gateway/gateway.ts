@@ -10,7 +10,7 @@ import type { TurnClass } from '../gate/sidecar.ts';
 import type { CommandContext } from '../loop/load-command.ts';
 import type { ModelUse } from '../loop/world.ts';
 import type { ReportedEvent } from '../runtime-api.ts';
-import { secrets } from '../security/secrets.ts';
+import { keyFrom } from '../security/key-from.ts';
 import { type Admission, createAdmission } from './admission.ts';
 import { Counts } from './counts.ts';
 import { DeviceQueue, type QueueSnapshot } from './device-queue.ts';
@@ -144,8 +144,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     return made;
   };
   const health = new FallbackHealth({
-    probe: (setting) =>
-      askFallback(setting, setting.apiKeyEnv === null ? null : (options.env[setting.apiKeyEnv] ?? null)),
+    probe: (setting) => askFallback(setting, keyFrom(options.env, setting.apiKeyEnv)),
     tell: options.tell,
     monotonicMs,
     ...(options.pace?.fallbacks === undefined ? {} : { pace: options.pace.fallbacks }),
@@ -171,11 +170,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     tell: options.tell,
     report: options.report,
     settings: () => context.loop.settings,
-    env(name) {
-      const value = options.env[name] ?? null;
-      secrets.learn(value);
-      return value;
-    },
+    env: (name) => keyFrom(options.env, name),
     queue,
     record(record) {
       counts.add(record);

@@ -18,8 +18,8 @@ export interface Gatekeeper {
 
 export interface GatekeeperOptions {
   readonly token: string;
-  /** The value behind `server.apiKeyEnv`; null: none is set. */
-  readonly apiKey: string | null;
+  /** The value behind `server.apiKeyEnv`; null: none is asked for. */
+  readonly apiKey: () => string | null;
   readonly keys: PageKeys;
   /** The port is known only once the server listens. */
   readonly port: () => number;
@@ -27,7 +27,7 @@ export interface GatekeeperOptions {
 }
 
 export function createGatekeeper(options: GatekeeperOptions): Gatekeeper {
-  const { token, apiKey, keys } = options;
+  const { token, keys } = options;
   const mayUseApi = (given: Credentials): boolean => {
     const bearer = bearerOf(given.authorization);
     if (bearer !== null) return tokenMatches(token, bearer);
@@ -37,6 +37,7 @@ export function createGatekeeper(options: GatekeeperOptions): Gatekeeper {
   return {
     mayUseApi,
     mayReadOpenRoutes(given) {
+      const apiKey = options.apiKey();
       if (apiKey === null || mayUseApi(given)) return true;
       const bearer = bearerOf(given.authorization);
       return bearer !== null && tokenMatches(apiKey, bearer);

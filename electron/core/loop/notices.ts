@@ -3,6 +3,7 @@ import { isFloorTooHigh } from '../../../shared/settings.ts';
 import type { LandlordState } from '../../../shared/state.ts';
 import type { ControlLoop } from '../control-loop.ts';
 import type { SqliteStore } from '../events/sqlite-store.ts';
+import { type Environment, missingKeys } from '../security/key-from.ts';
 import type { SettingsFile } from '../settings/settings-file.ts';
 import type { Fleet } from './fleet.ts';
 
@@ -15,6 +16,7 @@ export function noticesOf(
   systemLogNote: string | null,
   /** The config that was asked for by name; null: the usual place, where none need be. */
   namedConfig: string | null,
+  env: Environment,
 ): LandlordState['notices'] {
   const notices: LandlordState['notices'][number][] = [];
   const { rejection, source } = settingsFile.status();
@@ -24,6 +26,7 @@ export function noticesOf(
       severity: 'warning',
       text: `There is no config at ${namedConfig}, so the defaults are in force; it is read as soon as it is there.`,
     });
+  for (const text of missingKeys(env, loop.settings)) notices.push({ severity: 'warning', text });
   for (const device of loop.sight.devices())
     if (isFloorTooHigh(loop.settings.floor, device.totalBytes))
       notices.push({

@@ -6,6 +6,7 @@ import { type Orphan, orphanIdentity, orphansAmong, straysAmong } from '../backe
 import type { ProcessMemory } from '../devices/sample.ts';
 import type { ProcessFacts, ProcessIdentity } from '../process/identity.ts';
 import type { CommandDone } from '../runtime-api.ts';
+import { secrets } from '../security/secrets.ts';
 import type { Offer } from './offers.ts';
 
 /** How an orphan's proven process is held and signalled. */
@@ -61,7 +62,7 @@ export class OrphanWatch {
         id: `orphan ${facts.pid} ${facts.startTimeTicks}`,
         text,
         label: `End process ${facts.pid}`,
-        question: `End process ${facts.pid} (${(facts.command ?? []).slice(0, 2).join(' ')})? It is proven once more before that.`,
+        question: `End process ${facts.pid} (${secrets.hide((facts.command ?? []).slice(0, 2).join(' '))})? It is proven once more before that.`,
         run: () => this.end(orphan),
       });
     }

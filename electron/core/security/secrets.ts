@@ -38,9 +38,12 @@ export interface Secrets {
 export function createSecrets(): Secrets {
   /** Longest first: one may be the beginning of another. */
   let known: readonly string[] = [];
+  const learned = new Set<string>();
   const learn = (value: string | null | undefined): void => {
     const text = value?.trim() ?? '';
-    if (!isSecret(text)) return;
+    // Asked for with each request that has a key.
+    if (learned.has(text) || !isSecret(text)) return;
+    learned.add(text);
     known = [...new Set([...known, ...spellings(text)])].sort((one, other) => other.length - one.length);
   };
   return {

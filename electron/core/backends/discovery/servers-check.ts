@@ -1,6 +1,7 @@
 import type { BackendSetting } from '../../../../shared/settings.ts';
 import type { Clock } from '../../clock.ts';
 import { serverProgram } from '../../process/programs.ts';
+import { keyFrom } from '../../security/key-from.ts';
 import { hostAndPort, isThisMachine } from '../own-address.ts';
 import { USUAL_PORTS } from './discovery.ts';
 import { deaf, inTheWay, pidsOn, type Seen, type ServerCheck, whoListens } from './in-the-way.ts';
@@ -77,7 +78,7 @@ export async function checkServers(
   return { title: 'Servers', checks };
 
   function keyOf(setting: BackendSetting): string | null {
-    return setting.apiKeyEnv === null ? null : (process.env[setting.apiKeyEnv] ?? null);
+    return keyFrom(process.env, setting.apiKeyEnv);
   }
 }
 
