@@ -143,6 +143,9 @@ describe('the official OpenAI client', () => {
     expect(found.get('small')).toMatchObject({ status: 'loaded', backend: 'router' });
     expect(found.get('huge')).toMatchObject({ status: 'needs_evictions' });
     expect(found.get('big')).toMatchObject({ status: 'fits' });
+    // Some look whether a server is there in this way; it is ours to answer, not one backend's.
+    const looked = await fetch(`${landlord.runtime.url}/v1/models`, { method: 'HEAD' });
+    expect([looked.status, looked.headers.get('server')]).toEqual([200, null]);
   });
 
   it('is refused once, and not asked again, where the lane is in use', async () => {

@@ -15,7 +15,7 @@ export function addGatewayRoutes(app: FastifyInstance, gateway: Gateway): void {
       void gateway.handle(request.raw, reply.raw, null);
       return reply;
     };
-    scope.get('/v1/models', async () => gateway.models());
+    scope.get('/v1/models', { exposeHeadRoute: true }, async () => gateway.models());
     scope.get('/v1/models/*', (request, reply) => {
       const name = wildcardOf(request);
       const model = gateway.model(name);
