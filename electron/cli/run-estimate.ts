@@ -135,8 +135,8 @@ function readFlags(invocation: Invocation): Result<LoadFlags> {
   });
 }
 
-/** As `--cache-type-k` of llama-server takes them. */
-const CACHE_TYPE = /^(?:f32|f16|bf16|q8_0|q5_1|q5_0|q4_1|q4_0|iq4_nl)$/i;
+/** As `--cache-type-k` of llama-server takes them, and ik_llama.cpp's q6_0. */
+const CACHE_TYPE = /^(?:f32|f16|bf16|q8_0|q5_1|q5_0|q4_1|q4_0|iq4_nl|q6_0)$/i;
 
 /** `all` and `auto` are all that there are. */
 function readLayers(invocation: Invocation): Result<number | null> {

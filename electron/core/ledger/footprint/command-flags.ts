@@ -14,6 +14,10 @@ const WITH_VALUE: Readonly<Record<string, Change>> = {
   '-mm': (flags, value) => ({ ...flags, projectorPath: value }),
   '-md': (flags, value) => ({ ...flags, draftPath: value }),
   '--lora': (flags, value) => ({ ...flags, adapterPaths: [...flags.adapterPaths, ...value.split(',')] }),
+  '--lora-scaled': (flags, value) => ({
+    ...flags,
+    adapterPaths: [...flags.adapterPaths, ...value.split(',').map((one) => one.replace(/:[\d.+-]+$/, ''))],
+  }),
   '-c': (flags, value) => ({ ...flags, contextTokens: count(value, flags.contextTokens, 1) }),
   '-np': (flags, value) => ({ ...flags, slots: count(value, null, 1) }),
   '-b': (flags, value) => ({ ...flags, batch: count(value, flags.batch, 1) ?? flags.batch }),
@@ -33,6 +37,13 @@ const WITH_VALUE: Readonly<Record<string, Change>> = {
   '-ctkd': (flags, value) => ({ ...flags, draft: { ...flags.draft, cacheTypeK: value.toLowerCase() } }),
   '-ctvd': (flags, value) => ({ ...flags, draft: { ...flags.draft, cacheTypeV: value.toLowerCase() } }),
   '-ngld': (flags, value) => ({ ...flags, draft: { ...flags.draft, gpuLayers: layerCount(value) } }),
+  '-ncmoed': (flags, value) => ({
+    ...flags,
+    draft: { ...flags.draft, cpuExpertLayers: count(value, 0, 0) ?? 0 },
+  }),
+  '-devd': (flags, value) =>
+    value === 'none' ? { ...flags, draft: { ...flags.draft, gpuLayers: 0 } } : flags,
+  '-mmdev': (flags, value) => (value === 'none' ? { ...flags, projectorOnDevice: false } : flags),
   '--spec-draft-n-ubatch': (flags, value) => ({
     ...flags,
     draft: { ...flags.draft, ubatch: count(value, null, 1) },
@@ -60,7 +71,9 @@ const ALONE: Readonly<Record<string, (flags: LoadFlags) => LoadFlags>> = {
   '--kv-offload': (flags) => ({ ...flags, cacheOnDevice: true }),
   '--no-kv-offload': (flags) => ({ ...flags, cacheOnDevice: false }),
   '--no-mmproj': (flags) => ({ ...flags, projectorPath: null }),
+  '--mmproj-offload': (flags) => ({ ...flags, projectorOnDevice: true }),
   '--no-mmproj-offload': (flags) => ({ ...flags, projectorOnDevice: false }),
+  '-cmoed': (flags) => ({ ...flags, draft: { ...flags.draft, cpuExpertLayers: ALL_LAYERS } }),
   '--cpu-moe': (flags) => ({ ...flags, cpuExpertLayers: ALL_LAYERS }),
 };
 
@@ -94,6 +107,14 @@ const SPELLINGS: Readonly<Record<string, string>> = {
   '--gpu-layers-draft': '-ngld',
   '--n-gpu-layers-draft': '-ngld',
   '--spec-draft-ngl': '-ngld',
+  '--n-cpu-moe-draft': '-ncmoed',
+  '--spec-draft-n-cpu-moe': '-ncmoed',
+  '--spec-draft-ncmoe': '-ncmoed',
+  '--cpu-moe-draft': '-cmoed',
+  '--spec-draft-cpu-moe': '-cmoed',
+  '--device-draft': '-devd',
+  '--spec-draft-device': '-devd',
+  '--mmproj-device': '-mmdev',
   '-kvu': '--kv-unified',
   '-no-kvu': '--no-kv-unified',
   '-kvo': '--kv-offload',

@@ -96,7 +96,7 @@ function companionBytes(companions: Companions, flags: LoadFlags, kind: DeviceKi
             cacheTypeV: flags.draft.cacheTypeV,
             gpuLayers: flags.draft.gpuLayers,
             ubatch: flags.draft.ubatch ?? flags.ubatch,
-            cpuExpertLayers: 0,
+            cpuExpertLayers: flags.draft.cpuExpertLayers,
             cpuFeedForwardLayers: 0,
             overrides: [],
             nextTokenDraft: 0,

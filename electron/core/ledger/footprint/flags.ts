@@ -42,6 +42,7 @@ export interface LoadFlags {
     readonly cacheTypeV: string;
     readonly gpuLayers: number | null;
     readonly ubatch: number | null;
+    readonly cpuExpertLayers: number;
   };
   /** How many devices share the model, each with buffers of its own; 0: none is used. */
   readonly devices: number;
@@ -82,7 +83,7 @@ export const DEFAULT_FLAGS: LoadFlags = {
   latentCache: false,
   nextTokenDraft: 0,
   rollbackTokens: 0,
-  draft: { cacheTypeK: 'f16', cacheTypeV: 'f16', gpuLayers: null, ubatch: null },
+  draft: { cacheTypeK: 'f16', cacheTypeV: 'f16', gpuLayers: null, ubatch: null, cpuExpertLayers: 0 },
   devices: 1,
   fit: true,
   build: null,

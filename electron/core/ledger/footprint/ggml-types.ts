@@ -47,6 +47,8 @@ const TYPES: ReadonlyMap<number, GgmlType> = new Map(
       [39, 'mxfp4', 32, 17],
       [40, 'nvfp4', 64, 36],
       [41, 'q1_0', 128, 18],
+      // ik_llama.cpp's.
+      [133, 'q6_0', 32, 26],
     ] as const
   ).map(([id, name, elements, bytes]) => [id, { id, name, elements, bytes }]),
 );

@@ -37,7 +37,9 @@ export function weightBytes(
   const device = used.reduce((sum, tensor) => sum + (place(tensor.name) ? tensor.bytes : 0), 0);
   const embedding = header.tensors.find((tensor) => tensor.name === 'token_embd.weight');
   const tied = !facts.encoder && !header.tensors.some((tensor) => tensor.name === 'output.weight');
-  const copy = tied && embedding !== undefined && place('output.weight') ? embedding.bytes : 0;
+  // The copy goes by the embedding's name where a pattern names it, else to the output's place.
+  const copy =
+    tied && embedding !== undefined && place(embedding.name, 'output.weight') ? embedding.bytes : 0;
   return { deviceBytes: device + copy, hostBytes: all - device };
 }
 
@@ -68,15 +70,17 @@ export function onDevice(facts: ModelFacts, flags: LoadFlags): (block: number) =
   return (block) => layers > 0 && block >= first;
 }
 
-function placement(facts: ModelFacts, flags: LoadFlags, notes: string[]): (name: string) => boolean {
+type Placement = (name: string, standsFor?: string) => boolean;
+
+function placement(facts: ModelFacts, flags: LoadFlags, notes: string[]): Placement {
   const isOnDevice = onDevice(facts, flags);
   const overrides = flags.overrides.flatMap(({ pattern, buffer }) => {
     const regex = toRegex(pattern);
     if (regex === null) notes.push(`The tensor pattern ${pattern} can not be read here: it is passed over.`);
     return regex === null ? [] : [{ regex, host: HOST_BUFFER.test(buffer) }];
   });
-  return (name) => {
-    const override = overrides.find(({ regex }) => regex.test(name));
+  return (own, name = own) => {
+    const override = overrides.find(({ regex }) => regex.test(own));
     if (override !== undefined) return !override.host;
     if (INPUT_TENSOR.test(name)) return false;
     const block = blockOf(name);

@@ -46,6 +46,11 @@ describe('a llama-server command line', () => {
     ['-mm /p.gguf --no-mmproj', {}],
     ['--lora /a.gguf --lora /b.gguf', { adapterPaths: ['/a.gguf', '/b.gguf'] }],
     ['-md /d.gguf --spec-draft-n-max 8', { draftPath: '/d.gguf' }],
+    ['--lora-scaled /a.gguf:0.5,/b.gguf:-1', { adapterPaths: ['/a.gguf', '/b.gguf'] }],
+    ['--no-mmproj-offload --mmproj-offload', {}],
+    ['-mmdev none', { projectorOnDevice: false }],
+    ['-devd none', { draft: { ...DEFAULT_FLAGS.draft, gpuLayers: 0 } }],
+    ['--spec-draft-ncmoe 3', { draft: { ...DEFAULT_FLAGS.draft, cpuExpertLayers: 3 } }],
     ['--spec-type draft-mtp', { nextTokenDraft: 3, rollbackTokens: 3 }],
     ['--spec-draft-n-max 6 --spec-type draft-mtp', { nextTokenDraft: 6, rollbackTokens: 6 }],
     ['--spec-type draft-eagle3 -md /d.gguf', { draftPath: '/d.gguf', rollbackTokens: 3 }],
@@ -79,6 +84,7 @@ describe('a llama-server command line', () => {
       cacheTypeV: 'q4_0',
       gpuLayers: 5,
       ubatch: 64,
+      cpuExpertLayers: 0,
     });
   });
 

@@ -10,6 +10,7 @@ import type { DeviceKind } from '../../../../electron/core/ledger/footprint/devi
 import { estimate, type Footprint } from '../../../../electron/core/ledger/footprint/estimate.ts';
 import { DEFAULT_FLAGS, type LoadFlags } from '../../../../electron/core/ledger/footprint/flags.ts';
 import { evidenceFiles } from '../../../support/evidence.ts';
+import { headerOfKeys } from '../../../support/footprint.ts';
 
 const MIB = 1_048_576;
 
@@ -93,19 +94,57 @@ describe.runIf(has('25-gemma4-12b-qat-nine-loads.json'))('one windowed model, lo
 });
 
 describe.runIf(has('37-compute-buffer-ctx-growth-qwen3.5-gemma4.json'))('a quantised cache on CUDA', () => {
-  it('adds what flash attention unpacks: a layer’s whole cache as f16', () => {
-    const given = measuredCase('35-qwen3.5-9b-hybrid-135k-4seq.json');
-    const flags = { ...DEFAULT_FLAGS, contextTokens: 262_144, slots: 1, build: 11_000 };
-    const packedFlags = { ...flags, cacheTypeK: 'q8_0', cacheTypeV: 'q8_0' };
-    const plain = estimate(headerOf(given), flags, 'cuda');
-    const packed = estimate(headerOf(given), packedFlags, 'cuda');
-    const unpacked = (packed.overheadBytes - plain.overheadBytes) / MIB;
-    expect(unpacked).toBeCloseTo(1024, 0);
-    // What was measured is both together.
-    expect(Math.abs(packed.computeBytes / MIB + unpacked - 1336)).toBeLessThan(134);
-    // Vulkan reads a quantised cache as it is.
-    expect(estimate(headerOf(given), packedFlags, 'vulkan').overheadBytes).toBe(
-      estimate(headerOf(given), flags, 'vulkan').overheadBytes,
-    );
+  const file = '37-compute-buffer-ctx-growth-qwen3.5-gemma4.json';
+  const flags = { ...DEFAULT_FLAGS, contextTokens: 262_144, slots: 1, build: 11_000 };
+  const packedFlags = { ...flags, cacheTypeK: 'q8_0', cacheTypeV: 'q8_0' };
+  const qwen = (width: number, forward: number, kvHeads: number) =>
+    headerOfKeys('qwen35', {
+      '.block_count': 4,
+      '.embedding_length': width,
+      '.feed_forward_length': forward,
+      '.attention.head_count': 4 * kvHeads,
+      '.attention.head_count_kv': kvHeads,
+      '.attention.key_length': 256,
+      '.attention.value_length': 256,
+      '.ssm.conv_kernel': 4,
+      '.ssm.state_size': 128,
+      '.ssm.group_count': 16,
+      '.ssm.inner_size': 2048,
+      '.vocab_size': 248_320,
+    });
+  const gemma = headerOfKeys('gemma4', {
+    '.block_count': 6,
+    '.embedding_length': 5376,
+    '.feed_forward_length': 21_504,
+    '.attention.head_count': 32,
+    '.attention.head_count_kv': [16, 16, 16, 16, 16, 4],
+    '.attention.key_length': 512,
+    '.attention.value_length': 512,
+    '.attention.key_length_swa': 256,
+    '.attention.value_length_swa': 256,
+    '.attention.sliding_window': 1024,
+    '.attention.sliding_window_pattern': [true, true, true, true, true, false],
+    '.vocab_size': 262_144,
+  });
+
+  // What was measured is both together: the buffer, and a layer's whole cache unpacked to f16.
+  it.each([
+    ['Qwen3.5-2B', qwen(2048, 6144, 2)],
+    ['Qwen3.5-4B', qwen(2560, 9216, 4)],
+    ['Qwen3.5-9B', qwen(4096, 12_288, 4)],
+    ['Qwen3.6-27B', qwen(5120, 17_408, 4)],
+    ['Gemma-4-31B', gemma],
+  ])('adds what flash attention unpacks, in %s within a tenth', (model, header) => {
+    const table = measuredCase(file).measured.compute_mib;
+    const wanted = Object.entries(table ?? {}).find(([name]) => name === model)?.[1];
+    const packed = estimate(header, packedFlags, 'cuda');
+    const plain = estimate(header, flags, 'cuda');
+    const ours = (packed.computeBytes + packed.overheadBytes - plain.overheadBytes) / MIB;
+    expect(Math.abs(ours - Number(wanted))).toBeLessThan(Number(wanted) / 10);
+  });
+
+  it('is read as it is by Vulkan', () => {
+    const on = (which: LoadFlags): number => estimate(gemma, which, 'vulkan').overheadBytes;
+    expect(on(packedFlags)).toBe(on(flags));
   });
 });

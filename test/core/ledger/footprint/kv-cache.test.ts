@@ -53,6 +53,7 @@ describe('a row of keys and values', () => {
     ['q4_1', 20 / 32],
     ['q4_0', 18 / 32],
     ['iq4_nl', 18 / 32],
+    ['q6_0', 26 / 32],
   ])('of %s takes %f bytes an element', (type, bytes) => {
     const changes = { contextTokens: 4096, cacheTypeK: type, cacheTypeV: type };
     expect(kvMib(plain, changes)).toBe((32 * 4096 * 2048 * bytes) / MIB);

@@ -78,6 +78,14 @@ describe('on a device of its own memory', () => {
     expect(device(plain, { overrides: [{ pattern: 'token_embd', buffer: 'CUDA0' }] })).toBe(ALL);
   });
 
+  it('lies a tied output where a pattern sends the embedding, and not where one sends the output', () => {
+    const tied = headerOfSpec(qwen3());
+    const all = device(tied);
+    const overrides = (pattern: string) => ({ overrides: [{ pattern, buffer: 'CPU' }] });
+    expect(device(tied, overrides('token_embd'))).toBe(all - bytesOf(tied, /^token_embd/));
+    expect(device(tied, overrides('^output\\.'))).toBe(all);
+  });
+
   it('passes over a pattern that is none, with a note', () => {
     const footprint = footprintOf(plain, { overrides: [{ pattern: '(', buffer: 'CPU' }] });
     expect(footprint.weightsBytes).toBe(device(plain));
