@@ -11,6 +11,11 @@ export interface WaitOptions extends TurnOptions {
   /** Ends the waiting. */
   readonly signal?: AbortSignal;
   /**
+   * True: it is known that other turns of this process hold it, none of them the asker's own. Else the
+   * kernel is asked, which is a walk over all descriptors of this process and those above it (rule 20).
+   */
+  readonly othersHoldIt?: boolean;
+  /**
    * Called with what makes the waiting look again at once; returns its undo. For a program whose own
    * turns follow one another: it knows when one ends, and need not wait for the next look.
    */
@@ -67,7 +72,7 @@ async function take(gate: Gate, context: TryContext, options: WaitOptions): Prom
   const tried = gate.attempt(context, place, 0);
   if (tried.kind !== 'missed') return tried;
   // Whoever holds it by itself would wait for itself: that is found out before waiting, not after.
-  const narrowed = gate.narrow(context);
+  const narrowed = options.othersHoldIt === true ? context : gate.narrow(context);
   if ('kind' in narrowed) return narrowed;
   const first = narrowed === context ? tried : gate.attempt(narrowed, place, 0);
   if (first.kind !== 'missed') return first;

@@ -99,6 +99,7 @@ async function takeLater(wish: LaneWish, mayTry: boolean, isOurs: boolean): Prom
       // One that has waited long goes among the interactive ones, so that it comes to its turn too.
       class: place.aged ? 'interactive' : wish.class,
       waitMs: ages ? Math.max(1, agesInMs) : LONGEST_WAIT_MS,
+      othersHoldIt: allOurs(wish),
       signal: AbortSignal.any([signal, place.yielded]),
       nudged: (look) => lines.onReleased(lineOf(wish), look),
     });
@@ -116,9 +117,8 @@ function settled(wish: LaneWish, turn: GrantedTurn | BusyTurn | CancelledTurn): 
       return { kind: 'busy', busy: turn };
     case 'cancelled':
       return { kind: 'left' };
-    case 'held': {
+    case 'held':
       return { kind: 'held', turn: new TurnInLine(turn, wish.lines, lineOf(wish)), name: turn.turn };
-    }
     case 'nested':
       return { kind: 'held', turn, name: turn.turn };
     default:

@@ -1,6 +1,6 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { acquireTurn, pollBehind } from '../../../electron/core/gate/acquire.ts';
 import { walkFallbacks } from '../../../electron/core/gate/walk-fallbacks.ts';
 import { withTurn } from '../../../electron/core/gate/with-turn.ts';
@@ -104,6 +104,18 @@ describe('waiting', () => {
     const busy = await acquireTurn(gate, URL_8080, { session: 'b', waitMs: 80 });
     expect(busy.kind).toBe('busy');
     expect(readdirSync(folder.path).filter((name) => name.endsWith('.queue'))).toEqual([]);
+  });
+
+  it('asks the kernel whose the lane is once, and not where that is known', async () => {
+    using folder = tempFolder();
+    const { gate } = gateIn(folder.path);
+    using _turn = gate.tryTurn(URL_8080, { session: 'a' });
+    const narrow = vi.fn(gate.narrow);
+    await acquireTurn({ ...gate, narrow }, URL_8080, { session: 'b', waitMs: 60 });
+    expect(narrow).toHaveBeenCalledTimes(1);
+    const known = { session: 'b', waitMs: 60, othersHoldIt: true };
+    const busy = await acquireTurn({ ...gate, narrow }, URL_8080, known);
+    expect([busy.kind, narrow.mock.calls.length]).toEqual(['busy', 1]);
   });
 
   it('ends when it is cancelled, before or meanwhile', async () => {
