@@ -35,6 +35,13 @@ export type Plan =
 const KEPT_MS = 1000;
 const MOST_KEPT = 64;
 
+interface Kept {
+  readonly plan: Plan;
+  readonly user: number | undefined;
+  readonly override: string | undefined;
+  readonly untilMs: number;
+}
+
 const GOES_ON = 'The turn goes on without its lane.';
 
 export interface Planner {
@@ -46,7 +53,7 @@ export interface Planner {
 export function createPlanner(world: GateWorld): Planner {
   /** A root's file system does not change under it while a process lives. */
   const networks = new Map<string, string | null>();
-  const kept = new Map<string, { readonly plan: Plan; readonly untilMs: number }>();
+  const kept = new Map<string, Kept>();
 
   const root = (): GateRoot | null => {
     const override = world.env()[GATE_DIR_VARIABLE];
@@ -106,13 +113,17 @@ export function createPlanner(world: GateWorld): Planner {
   };
 
   const plan = (backendUrl: string | null | undefined, model: string | null): Plan => {
-    const name = `${process.geteuid?.()} ${world.env()[GATE_DIR_VARIABLE]} ${model} ${backendUrl}`;
+    const name = `${model} ${backendUrl}`;
+    const user = process.geteuid?.();
+    const override = world.env()[GATE_DIR_VARIABLE];
     const nowMs = world.monotonicMs();
     const known = kept.get(name);
-    if (known !== undefined && nowMs < known.untilMs) return known.plan;
+    if (known !== undefined && nowMs < known.untilMs && known.user === user && known.override === override)
+      return known.plan;
     const made = makePlan(backendUrl, model);
     if (kept.size >= MOST_KEPT) kept.clear();
-    if (made.kind === 'lanes') kept.set(name, { plan: made, untilMs: nowMs + KEPT_MS });
+    if (made.kind === 'lanes') kept.set(name, { plan: made, user, override, untilMs: nowMs + KEPT_MS });
+    else kept.delete(name);
     return made;
   };
 
