@@ -14,6 +14,7 @@ import { keyFrom } from '../security/key-from.ts';
 import { type Admission, createAdmission } from './admission.ts';
 import { Counts } from './counts.ts';
 import { DeviceQueue, type QueueSnapshot } from './device-queue.ts';
+import { Endings, recordOf } from './endings.ts';
 import { openExchange } from './exchange.ts';
 import { askFallback } from './fallback.ts';
 import { FallbackHealth } from './fallback-health.ts';
@@ -75,7 +76,7 @@ export interface GatewayParts {
   settings(): Settings;
   env(name: string): string | null;
   queue(deviceId: string | null): DeviceQueue;
-  record(record: RequestRecord): void;
+  readonly endings: Endings;
   monotonicMs(): number;
   epochMs(): number;
 }
@@ -102,6 +103,8 @@ export interface Gateway {
     caller: string | null,
   ): Disposable;
   metrics(): Promise<string>;
+  /** Has each request that is over told (`onRequest`), which else comes a moment later. */
+  settle(): void;
   /** The chain as it stands; `iso`: of a monotonic time. */
   fallbacks(iso: (monotonicMs: number) => string): readonly FallbackState[];
   stop(): Promise<void>;
@@ -149,6 +152,13 @@ export function createGateway(options: GatewayOptions): Gateway {
     monotonicMs,
     ...(options.pace?.fallbacks === undefined ? {} : { pace: options.pace.fallbacks }),
   });
+  const savedPromptMs = (model: string, tail: string): number | null =>
+    options.parking?.answered(model, tail) ?? null;
+  const endings = new Endings((ending) => {
+    const record = recordOf(ending, savedPromptMs);
+    counts.add(record);
+    options.onRequest(record);
+  });
   const parts: GatewayParts = {
     context,
     gate: options.gate,
@@ -172,10 +182,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     settings: () => context.loop.settings,
     env: (name) => keyFrom(options.env, name),
     queue,
-    record(record) {
-      counts.add(record);
-      options.onRequest(record);
-    },
+    endings,
     monotonicMs,
     epochMs: () => context.clock.epochMs(),
   };
@@ -196,13 +203,19 @@ export function createGateway(options: GatewayOptions): Gateway {
             exchange.own,
           );
       } finally {
-        await exchange.head?.spool?.[Symbol.asyncDispose]();
+        const spool = exchange.head?.spool ?? null;
+        if (spool !== null) await spool[Symbol.asyncDispose]();
       }
     },
     models: () => modelList(context),
     model: (id) => modelDetail(context, id),
     use: (modelId) => flights.use(modelId),
-    flights: () => flights.list(),
+    flights() {
+      // Whoever is no longer in flight is to be found among those that were served.
+      endings.settle();
+      return flights.list();
+    },
+    settle: () => endings.settle(),
     queues: () => new Map([...queues].map(([id, one]) => [id, one.snapshot()])),
     onQueues(listener) {
       listeners.add(listener);
@@ -219,13 +232,17 @@ export function createGateway(options: GatewayOptions): Gateway {
         },
       };
     },
-    metrics: () => counts.render(flights.list().length),
+    metrics() {
+      endings.settle();
+      return counts.render(flights.list().length);
+    },
     fallbacks: (iso) => health.states(context.loop.settings.fallbacks, iso),
     async stop() {
       stopping.abort();
       if (calm !== null) clearTimeout(calm);
       health.stop();
       await (await dispatcher)?.destroy();
+      endings.settle();
     },
   };
 }

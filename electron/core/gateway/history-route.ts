@@ -8,7 +8,7 @@ import { refusalOf } from '../http/errors.ts';
  * `GET /api/requests?since=…&model=…&agent=…&limit=…`: the requests that went through the gateway,
  * oldest first, without a word of what was said in them.
  */
-export function addHistoryRoute(app: FastifyInstance, log: RequestLog): void {
+export function addHistoryRoute(app: FastifyInstance, ask: RequestLog['query']): void {
   app.get('/api/requests', async (request, reply) => {
     const query = new URL(request.url, 'http://localhost').searchParams;
     const since = query.get('since');
@@ -21,7 +21,7 @@ export function addHistoryRoute(app: FastifyInstance, log: RequestLog): void {
     }
     const model = query.get('model');
     const agent = query.get('agent');
-    const records = await log.query({
+    const records = await ask({
       limit,
       ...(sinceMs === undefined ? {} : { sinceMs }),
       ...(model === null ? {} : { model }),

@@ -60,7 +60,10 @@ export function mountGateway(options: MountOptions): MountedGateway {
     addRoutes(app: FastifyInstance) {
       addGatewayRoutes(app, gateway);
       addTurnRoutes(app, { gateway, gate, context, report });
-      addHistoryRoute(app, options.requests);
+      addHistoryRoute(app, (query) => {
+        gateway.settle();
+        return options.requests.query(query);
+      });
     },
     handle: (request, response) => gateway.handle(request, response, null),
     metrics: () => gateway.metrics(),

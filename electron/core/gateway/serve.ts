@@ -15,7 +15,6 @@ import { deviceOfBackend, frontRoute, type Route } from './route.ts';
 import { Seat } from './seat.ts';
 import { sendElsewhere } from './send-elsewhere.ts';
 import { sendLocally } from './send-locally.ts';
-import { usageOf } from './tail.ts';
 import { createWaiting, type Waiting } from './waiting.ts';
 
 const TOO_LARGE: GatewayRefusal = {
@@ -256,35 +255,24 @@ function recordEnd(
   asker: Asker | null,
   outcome: Outcome,
 ): void {
-  const { request, arrivedAtMs, waitedMs } = exchange;
-  const endedAtMs = parts.monotonicMs();
-  const { socket } = request;
-  const atMs = parts.epochMs() - (endedAtMs - arrivedAtMs);
-  const savedPromptMs =
-    outcome.route === 'local' && model !== null
-      ? (parts.parking?.answered(model, outcome.tail) ?? null)
-      : null;
+  const { socket } = exchange.request;
+  const ending = {
+    outcome,
+    model,
+    agent: asker?.name ?? null,
+    class: asker?.conduct.class ?? 'interactive',
+    isStream: exchange.head?.stream === true,
+    arrivedAtMs: exchange.arrivedAtMs,
+    waitedMs: exchange.waitedMs,
+    endedAtMs: parts.monotonicMs(),
+    endedAtEpochMs: parts.epochMs(),
+  };
+  if (ending.agent !== null || socket.destroyed) {
+    parts.endings.add(ending);
+    return;
+  }
   // After the answer, and off its way: the process behind a connection is looked for once a connection.
-  setImmediate(async () => {
-    const { promptTokens, generatedTokens, generatedMs } = usageOf(outcome.tail);
-    const firstAtMs = exchange.head?.stream === true ? outcome.firstByteAtMs : null;
-    const agent = asker?.name ?? (socket.destroyed ? null : (await callingProcess(socket)).name);
-    parts.record({
-      atMs: Math.round(atMs),
-      model,
-      backend: outcome.backend,
-      agent,
-      class: asker?.conduct.class ?? 'interactive',
-      route: outcome.route,
-      reason: outcome.reason,
-      status: outcome.status,
-      promptTokens,
-      generatedTokens,
-      generatedMs: generatedMs ?? (firstAtMs === null ? null : endedAtMs - firstAtMs),
-      waitedMs: Math.round(waitedMs),
-      firstByteMs: outcome.firstByteAtMs === null ? null : Math.round(outcome.firstByteAtMs - arrivedAtMs),
-      totalMs: Math.round(endedAtMs - arrivedAtMs),
-      ...(savedPromptMs === null ? {} : { savedPromptMs }),
-    });
+  setImmediate(() => {
+    void callingProcess(socket).then(({ name }) => parts.endings.add({ ...ending, agent: name }));
   });
 }

@@ -27,7 +27,8 @@ export class Tail {
 
   /** Whole where it is short; else its beginning, a line's end, and its end. */
   text(): string {
-    const all = Buffer.concat(this.#chunks);
+    const [only] = this.#chunks;
+    const all = only !== undefined && this.#chunks.length === 1 ? only : Buffer.concat(this.#chunks);
     if (this.#first === null && all.length <= FIRST_BYTES + KEPT_BYTES) return all.toString('utf8');
     const first = this.#first ?? all.subarray(0, FIRST_BYTES);
     return `${first.toString('utf8')}\n${all.subarray(-KEPT_BYTES).toString('utf8')}`;
