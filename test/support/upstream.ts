@@ -63,9 +63,8 @@ export async function forwardingProxy(upstreamPort: number): Promise<ForwardingP
   const server = http.createServer((request, response) => {
     const exchange = openExchange(request, response, null, performance.now());
     const { body, contentLength } = bodyFor(exchange, null);
-    void forward({
+    void forward(dispatcher, {
       unsaid: null,
-      dispatcher,
       origin: `http://127.0.0.1:${upstreamPort}`,
       method: request.method ?? 'GET',
       path: request.url ?? '/',

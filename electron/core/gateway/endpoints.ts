@@ -40,7 +40,8 @@ export function isPlainPath(path: string): boolean {
 
 /** Without its query, and decoded: llama-server takes `/v1/chat%2Fcompletions` for what it means. */
 export function barePath(path: string): string {
-  const bare = decoded(path.split('?', 1)[0] ?? '/');
+  const queryAt = path.indexOf('?');
+  const bare = decoded(queryAt < 0 ? path : path.slice(0, queryAt));
   return bare.length > 1 && bare.endsWith('/') ? bare.slice(0, -1) : bare;
 }
 

@@ -28,7 +28,6 @@ export type Forwarded =
   | { readonly kind: 'gone' };
 
 export interface ForwardRequest {
-  readonly dispatcher: Dispatcher;
   readonly origin: string;
   readonly method: string;
   readonly path: string;
@@ -56,9 +55,9 @@ export interface ForwardRequest {
 const HELD_BYTES = 4096;
 export class ClientGone extends Error {}
 
-export function forward(request: ForwardRequest): Promise<Forwarded> {
+export function forward(dispatcher: Dispatcher, request: ForwardRequest): Promise<Forwarded> {
   if (request.departure.left) return Promise.resolve({ kind: 'gone' });
-  return new Promise((resolve) => new Forwarding(request, resolve).start());
+  return new Promise((resolve) => new Forwarding(request, resolve).start(dispatcher));
 }
 
 class Forwarding implements Dispatcher.DispatchHandler {
@@ -86,8 +85,8 @@ class Forwarding implements Dispatcher.DispatchHandler {
     this.#stopListening = request.departure.onLeft(() => this.#gone());
   }
 
-  start(): void {
-    const { dispatcher, origin, path, method, headers, body } = this.#request;
+  start(dispatcher: Dispatcher): void {
+    const { origin, path, method, headers, body } = this.#request;
     try {
       dispatcher.dispatch({ origin, path, method, headers, body }, this);
     } catch (thrown) {

@@ -19,7 +19,7 @@ export interface RequestHeaderOptions {
   /** Bytes of the body that will be sent; null: as it comes, in chunks; undefined: there is none. */
   readonly contentLength: number | null | undefined;
   /** Sent as `authorization: Bearer …` in place of the client's own; undefined: the client's. */
-  readonly apiKey?: string | null;
+  readonly apiKey?: string | null | undefined;
   /** The answer must come as plain text: a comment has been sent already. */
   readonly identity?: boolean;
   /** What the client proves to us is no business of another machine's. */

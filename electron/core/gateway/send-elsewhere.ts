@@ -171,8 +171,7 @@ async function toAnother(
     apiKey: bearer,
   });
   if (apiKey !== null) headers.push('x-api-key', apiKey);
-  const end = await forward({
-    dispatcher: await parts.dispatcher(),
+  const end = await forward(await parts.dispatcher(), {
     origin,
     method: request.method ?? 'GET',
     path,

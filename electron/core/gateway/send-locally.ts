@@ -117,19 +117,19 @@ async function seenGone(
 }
 
 function localEnd(route: Route, end: Forwarded): LocalEnd {
-  const base = { route: 'local' as const, backend: route.setting.name };
+  const backend = route.setting.name;
   switch (end.kind) {
     case 'done':
-    case 'broken':
-      return {
-        kind: 'over',
-        outcome: { ...base, ...end, reason: end.kind === 'broken' ? 'upstream_broke' : null },
-      };
-    case 'gone':
-      return {
-        kind: 'over',
-        outcome: { ...base, reason: 'client_left', status: null, firstByteAtMs: null, tail: '' },
-      };
+    case 'broken': {
+      const { status, firstByteAtMs, tail } = end;
+      const reason = end.kind === 'broken' ? 'upstream_broke' : null;
+      return { kind: 'over', outcome: { route: 'local', backend, reason, status, firstByteAtMs, tail } };
+    }
+    case 'gone': {
+      const reason = 'client_left';
+      const nothing = { status: null, firstByteAtMs: null, tail: '' };
+      return { kind: 'over', outcome: { route: 'local', backend, reason, ...nothing } };
+    }
     case 'refused': {
       if (end.error instanceof BodyTooLarge) return { kind: 'too_large' };
       const where = `The backend ${route.setting.name} (${route.url})`;
@@ -177,7 +177,7 @@ function laneFor(
   });
 }
 
-async function send(
+function send(
   parts: GatewayParts,
   exchange: Exchange,
   route: Route,
@@ -189,11 +189,10 @@ async function send(
   const begun = waiting?.end() ?? false;
   const { origin, path } = upstreamPath(route.url, exchange.path);
   const { body, contentLength } = bodyFor(exchange, route.sentName);
-  const dispatcher = parts.dispatcher();
   const { apiKey } = front === null ? keyFor(parts, route) : {};
   const unsaid = unsaidOf(apiKey ?? null);
-  return forward({
-    dispatcher: dispatcher instanceof Promise ? await dispatcher : dispatcher,
+  const dispatcher = parts.dispatcher();
+  const asked = {
     origin,
     method: request.method ?? 'GET',
     path,
@@ -201,18 +200,25 @@ async function send(
       contentLength,
       // What is packed can't be looked through.
       identity: begun || unsaid !== null,
-      ...(apiKey === undefined ? {} : { apiKey }),
+      apiKey,
     }),
     body,
     own: exchange.own,
     unsaid,
     response: exchange.response,
     departure: exchange.departure,
-    isLost: mayRetry && head !== null ? (_status, text) => LOST.test(text) : null,
-    begun: begun ? (status, text) => begunError(exchange, status, text) : null,
+    isLost: mayRetry && head !== null ? saysLost : null,
+    begun: begun ? (status: number, text: string) => begunError(exchange, status, text) : null,
     monotonicMs: parts.monotonicMs,
     ended,
-  });
+  };
+  return dispatcher instanceof Promise
+    ? dispatcher.then((made) => forward(made, asked))
+    : forward(dispatcher, asked);
+}
+
+function saysLost(_status: number, text: string): boolean {
+  return LOST.test(text);
 }
 
 /** The key of the backend where one is set; a key that opens our own door goes no further. */
