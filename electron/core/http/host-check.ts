@@ -30,7 +30,8 @@ const LOOPBACK_NAMES = ['127.0.0.1', 'localhost', '[::1]'];
 export function isOwnHost(host: string | undefined, port: number): boolean {
   if (host === undefined) return false;
   const lower = host.toLowerCase();
-  return LOOPBACK_NAMES.some((name) => lower === `${name}:${port}` || (port === 80 && lower === name));
+  const name = lower.endsWith(`:${port}`) ? lower.slice(0, -`:${port}`.length) : port === 80 ? lower : '';
+  return LOOPBACK_NAMES.includes(name);
 }
 
 /** Whether `origin` (an Origin header) is our own page; `null`, other ports and https are not. */
