@@ -8,6 +8,7 @@ import { gzipSync } from 'node:zlib';
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { tryTurn } from '../../electron/core/gate/index.ts';
 import { entry, ROUTER_PROPS } from '../support/fake-llama.ts';
 import { type LandlordBench, startLandlordBench } from '../support/landlord-runtime.ts';
 import { freePort } from '../support/llama-server.ts';
@@ -27,6 +28,7 @@ const gates = mkdtempSync(join(tmpdir(), 'landlord-gates-'));
 const seen: { readonly scenario: string; readonly body: Buffer }[] = [];
 let cut = 0;
 let landlord: LandlordBench;
+let url = '';
 let front = 0;
 
 function chunk(part: string | Buffer): Buffer {
@@ -116,7 +118,7 @@ backend.on('clientError', () => undefined);
 
 beforeAll(async () => {
   process.env.VRAM_LANDLORD_GATE_DIR = gates;
-  const url = `http://127.0.0.1:${await listen(backend)}`;
+  url = `http://127.0.0.1:${await listen(backend)}`;
   front = await freePort();
   landlord = await startLandlordBench({
     routerUrl: url,
@@ -124,6 +126,7 @@ beforeAll(async () => {
     totalBytes: 24_000_000_000,
     footprints: {},
     backend: `  - { name: router, kind: llama.cpp, url: "${url}", lanes: 1, front: ${front} }`,
+    pace: { keepAliveMs: { first: 30, every: 30 } },
     config: 'agents: { hasty: { onBusy: reject } }\nserver: { origins: ["https://chat.example"] }',
   });
   await landlord.seen();
@@ -219,6 +222,44 @@ describe('a backend that breaks off', () => {
     await ask('stalled', gatewayPort(), (_part, request) => request.destroy());
     await until(() => cut === 1, 5_000, 'the backend to be left');
     expect((await ask('slow headers')).status).toBe(200);
+  });
+});
+
+describe('a stream that has heard comments', () => {
+  /** Its answer, from behind the comments; the backend is let at it after the first. */
+  const waited = async (scenario: string, path: string): Promise<RawAnswer> => {
+    const lane = tryTurn(url, { session: 'elsewhere', reports: false });
+    expect(lane.kind).toBe('held');
+    const answer = await rawRequest(gatewayPort(), {
+      method: 'POST',
+      path,
+      headers: { 'content-type': 'application/json', 'x-scenario': scenario },
+      body: '{"model":"m","stream":true}',
+      onData: () => lane[Symbol.dispose](),
+    });
+    expect(answer.body.toString()).toMatch(/^: waiting/);
+    return { ...answer, body: Buffer.from(answer.body.toString().replaceAll(/^:[^\n]*\n\n/gm, '')) };
+  };
+
+  it('is told what goes wrong in one of its client’s own events, never in a page or half a head', async () => {
+    for (const [scenario, path, begins] of [
+      ['html', '/v1/chat/completions', 'data: {"error":{"message":"The backend answered 500: <html>'],
+      ['html', '/v1/messages', 'event: error\ndata: {"type":"error","error":{"type":"api_error"'],
+      ['reset always', '/v1/chat/completions', 'data: {"error":{"message":"The backend router'],
+      ['reset always', '/v1/messages', 'event: error\ndata: {"type":"error","error":{"type":"api_error"'],
+    ] as const) {
+      const answer = await waited(scenario, path);
+      expect(answer.status, scenario).toBe(200);
+      expect(answer.body.toString().startsWith(begins), answer.body.toString()).toBe(true);
+      expect(answer.body.toString().endsWith('\n\n')).toBe(true);
+    }
+  });
+
+  it('has its backend’s own bytes behind them, and a retry unseen', async () => {
+    expect((await waited('cut letters', '/v1/chat/completions')).body.equals(EVENTS)).toBe(true);
+    seen.length = 0;
+    expect((await waited('child died', '/v1/chat/completions')).body.toString()).toBe(ANSWER);
+    expect(seen).toHaveLength(2);
   });
 });
 
