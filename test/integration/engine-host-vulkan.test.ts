@@ -1,4 +1,3 @@
-import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { forbidsSkipping } from '../../build/tally.ts';
@@ -8,32 +7,20 @@ import { footprintsInChild } from '../../electron/core/ledger/footprint/footprin
 import { answered, DEVICE, decode, deskBench } from '../support/desk-bench.ts';
 import { must, NEVER, say, TALKER_SHAPE, type TestEngine, testEngine } from '../support/engine.ts';
 import { gguf } from '../support/gguf.ts';
+import { softwareVulkan } from '../support/software-vulkan.ts';
 
-/** Mesa's Vulkan device that computes on the CPU: real offload without a graphics card. */
-const ICD_FOLDER = '/usr/share/vulkan/icd.d';
-
-function softwareDevice(): string | null {
-  try {
-    const name = readdirSync(ICD_FOLDER).find((one) => one.startsWith('lvp_icd'));
-    return name === undefined ? null : join(ICD_FOLDER, name);
-  } catch {
-    return null;
-  }
-}
-
-const icd = softwareDevice();
-if (icd !== null) onVulkan(icd);
+const env = softwareVulkan();
+if (env !== null) onVulkan(env);
 else if (forbidsSkipping(process.env)) {
   it('has a software Vulkan device to run on', () => {
     throw new Error('There is none: apt-get install mesa-vulkan-drivers libvulkan1.');
   });
 }
 
-function onVulkan(driver: string): void {
+function onVulkan(env: Readonly<Record<string, string>>): void {
   describe('the engine on a Vulkan device', () => {
     let engine: TestEngine;
     beforeAll(async () => {
-      const env = { GGML_VK_VISIBLE_DEVICES: '0', VK_DRIVER_FILES: driver, VK_ICD_FILENAMES: driver };
       engine = testEngine({ gpu: 'vulkan', startProcess: nodeEngineProcess({ env }) });
       expect(must(await engine.host.start())).toMatchObject({ gpu: 'vulkan' });
       expect(engine.host.facts()?.gpuDevices.join()).toContain('llvmpipe');
