@@ -2,13 +2,21 @@ import { fail, ok, type Result } from '../../../shared/errors.ts';
 import type { FallbackSetting } from '../../../shared/settings.ts';
 import { httpClient } from '../backends/http.ts';
 
-/** What the entry calls the model that was asked for: its own name for it, `*`, or the same. */
-export function fallbackModel(setting: FallbackSetting, model: string | null): string | null {
-  if (model === null) return setting.models['*'] ?? null;
-  const bare = model.slice(model.indexOf('/') + 1);
-  for (const name of [model, bare, '*'])
+/**
+ * What the entry calls the model that was asked for: its own name for it, `*`, or the same. `wanted` is the
+ * model's name at its backend, or with that backend's before it; other slashes are the name's own, as in
+ * `author/model`.
+ */
+export function fallbackModel(
+  setting: FallbackSetting,
+  wanted: string | null,
+  backend: string,
+): string | null {
+  if (wanted === null) return setting.models['*'] ?? null;
+  const model = wanted.startsWith(`${backend}/`) ? wanted.slice(backend.length + 1) : wanted;
+  for (const name of [`${backend}/${model}`, model, '*'])
     if (Object.hasOwn(setting.models, name)) return setting.models[name] ?? null;
-  return bare;
+  return model;
 }
 
 /** URLs are those of the settings: few, and taken apart once. */

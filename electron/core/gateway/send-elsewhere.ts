@@ -61,7 +61,7 @@ export async function sendElsewhere(
   for (const setting of [...well, ...ailing]) {
     const objection = ailing.includes(setting) ? parts.health.objection(setting) : null;
     if (objection !== null) deflected.passed.push(objection);
-    const tried = await tryEntry(deflected, setting, fallbackModel(setting, wanted));
+    const tried = await tryEntry(deflected, setting, fallbackModel(setting, wanted, route.setting.name));
     if (tried.kind === 'over') return { kind: 'sent', outcome: tried.outcome };
     if (exchange.departure.left || (tried.kind === 'failed' && exchange.head?.whole === false)) break;
   }

@@ -70,9 +70,15 @@ describe('an entry of the fallback chain', () => {
   };
 
   it('has its own name for a model, or one for all, or the same', () => {
-    expect(fallbackModel(entry, 'router/qwen-27b')).toBe('big');
-    expect(fallbackModel(entry, 'other')).toBe('any');
-    expect(fallbackModel({ ...entry, models: {} }, 'router/other')).toBe('other');
+    expect(fallbackModel(entry, 'router/qwen-27b', 'router')).toBe('big');
+    expect(fallbackModel(entry, 'other', 'router')).toBe('any');
+    expect(fallbackModel(entry, null, 'router')).toBe('any');
+    const same = { ...entry, models: {} };
+    expect(fallbackModel(same, 'router/other', 'router')).toBe('other');
+    // As llama.cpp's router names what it has in its cache.
+    expect(fallbackModel(same, 'ggml-org/gemma-3:Q4_K_M', 'router')).toBe('ggml-org/gemma-3:Q4_K_M');
+    const full = { ...entry, models: { 'router/qwen-27b': 'that', 'qwen-27b': 'any' } };
+    expect(fallbackModel(full, 'qwen-27b', 'router')).toBe('that');
   });
 
   it('is asked at its own path, whether its URL ends in /v1 or not', () => {
