@@ -15,8 +15,10 @@ export interface Scan {
 }
 
 /** A process that has no GPU file open is looked at again this often; one that appeared since we run, at every scan. */
-const RECHECK_YOUNG_MS = 10_000;
+const RECHECK_YOUNG_MS = 12_000;
 const RECHECK_OLD_MS = 30_000;
+/** So many places in a pause. */
+const SHARES = 64;
 const YOUNG_MS = 30_000;
 const OLD_MS = 300_000;
 /** A compositor keeps a few MiB on every card it knows; that is no use of the card. */
@@ -27,6 +29,7 @@ const COMPOSITORS =
 
 interface Known {
   readonly firstSeenMs: number;
+  readonly pauseMs: number;
   readonly checkAgainAtMs: number;
   /** Descriptors on GPU files, by number, when it was last looked at. */
   readonly files: readonly { readonly fd: string; readonly target: string }[];
@@ -70,10 +73,12 @@ export function processScanner(
     // What ran before us has had its time to open a card.
     const firstSeenMs = before?.firstSeenMs ?? (scans === 1 ? nowMs - YOUNG_MS : nowMs);
     const ageMs = nowMs - firstSeenMs;
-    // Spread over time, so that not all of a busy machine's processes come up in one scan.
-    const spreadMs = (pid % 8) * 500;
-    const pauseMs = ageMs < YOUNG_MS ? 0 : (ageMs < OLD_MS ? RECHECK_YOUNG_MS : RECHECK_OLD_MS) + spreadMs;
-    known.set(pid, { firstSeenMs, files, checkAgainAtMs: files.length > 0 ? 0 : nowMs + pauseMs });
+    const pauseMs = ageMs < YOUNG_MS ? 0 : ageMs < OLD_MS ? RECHECK_YOUNG_MS : RECHECK_OLD_MS;
+    // Whoever gets a new pause begins somewhere within it: else all that was there at the first scan, and on
+    // a busy machine is thousands, would come up in the same scan again and again.
+    const share = ((pid * 7) % SHARES) / SHARES;
+    const waitMs = before?.pauseMs === pauseMs ? pauseMs : pauseMs * share;
+    known.set(pid, { firstSeenMs, pauseMs, files, checkAgainAtMs: files.length > 0 ? 0 : nowMs + waitMs });
     return files;
   };
 
