@@ -26,7 +26,7 @@ export interface EngineProcessEvents {
 export interface ProcessEnd {
   readonly code: number | null;
   readonly signal: string | null;
-  /** Last lines of its stderr, where llama.cpp says why it aborts; may be empty. */
+  /** Last lines of its stderr, just before it ended, where llama.cpp says why it aborts; may be empty. */
   readonly lastWords: string;
 }
 
@@ -45,6 +45,9 @@ export const ENGINE_ENV = {
 
 const CHILD = fileURLToPath(new URL('./child/engine-child.ts', import.meta.url));
 const LAST_WORDS_CHARS = 2000;
+/** What was said earlier than so long before the end is of something else. */
+const LAST_WORDS_MS = 5_000;
+const LAST_WORDS_WAIT_MS = 200;
 
 export interface NodeEngineOptions {
   /** Default: the Node that runs us. */
@@ -52,6 +55,8 @@ export interface NodeEngineOptions {
   readonly childPath?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly compileCacheDir?: string | null;
+  /** Default 5 s. */
+  readonly lastWordsMs?: number;
   /** Takes what llama.cpp says and when a child comes and goes, line by line. */
   readonly log?: (text: string) => void;
 }
@@ -78,17 +83,23 @@ export function nodeEngineProcess(options: NodeEngineOptions = {}): StartEngineP
     const log = (line: string): void => options.log?.(`${new Date().toISOString()} ${line}\n`);
     if (child.pid !== undefined) log(`the engine starts as process ${child.pid}`);
     let lastWords = '';
+    let saidAtMs = Number.NEGATIVE_INFINITY;
     let ended = false;
     const end = (code: number | null, signal: string | null): void => {
       if (ended) return;
       ended = true;
       log(`the engine ended, ${signal ?? `code ${code}`}`);
-      events.onExit({ code, signal, lastWords });
+      events.onExit({
+        code,
+        signal,
+        lastWords: performance.now() - saidAtMs < (options.lastWordsMs ?? LAST_WORDS_MS) ? lastWords : '',
+      });
     };
     child.stderr?.setEncoding('utf8');
     child.stderr?.on('data', (text: string) => {
       options.log?.(text);
       lastWords = (lastWords + text).slice(-LAST_WORDS_CHARS);
+      saidAtMs = performance.now();
     });
     child.on('message', (message: FromEngine) => {
       if (!ended) events.onMessage(message);
@@ -96,9 +107,17 @@ export function nodeEngineProcess(options: NodeEngineOptions = {}): StartEngineP
     child.on('error', (error) => {
       if (child.pid !== undefined) return;
       lastWords = error.message;
+      saidAtMs = performance.now();
       end(null, null);
     });
-    child.on('exit', (code, signal) => end(code, signal));
+    child.on('exit', (code, signal) => {
+      // Its last words may still be on their way; whoever it left its stderr to could keep that open for ever.
+      const limit = setTimeout(() => end(code, signal), LAST_WORDS_WAIT_MS);
+      child.on('close', () => {
+        clearTimeout(limit);
+        end(code, signal);
+      });
+    });
     return {
       pid: child.pid ?? null,
       send(message) {
