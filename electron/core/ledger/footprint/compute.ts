@@ -119,10 +119,18 @@ function maskCells(facts: ModelFacts, shape: CacheShape, tokens: number): number
   return (attends ? shape.cells : 0) + (windowed ? shape.windowCells : 0);
 }
 
+/**
+ * What is still held beside the outputs: logs show the residual alone on most (Qwen, Gemma, gpt-oss on CUDA), and
+ * up to two feed-forward widths on some (Llama 3.1 8B on Vulkan, GLM 4). What lies between is within a tenth, or
+ * 32 MiB, of all of them.
+ */
+const HELD_FORWARD = { share: 5 / 8, most: 16_000 };
+
 /** On one device alone: the one with the output layer. */
 function outputBytes(facts: ModelFacts, flags: LoadFlags, shape: CacheShape): number {
   const tokens = ubatchOf(flags, shape.contextTokens);
-  const held = 4 * tokens * (widest(facts, (layer) => layer.feedForward) + facts.embedding);
+  const forward = widest(facts, (layer) => layer.feedForward) * HELD_FORWARD.share;
+  const held = 4 * tokens * (Math.min(forward, HELD_FORWARD.most) + facts.embedding);
   return 4 * facts.vocabulary * outputTokens(facts, flags, tokens) + held;
 }
 

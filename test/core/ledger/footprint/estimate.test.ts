@@ -30,6 +30,31 @@ describe('compute buffers', () => {
     expect(compute({ build: 9450 })).toBeLessThan(logits);
   });
 
+  // On CUDA most logs show the outputs and one embedding: 512 tokens × 4 bytes × (vocabulary + embedding).
+  it.each([
+    ['Llama 3.1 8B', 4096, 14_336, 128_256, 258.5],
+    ['Qwen3 32B', 5120, 25_600, 151_936, 306.75],
+    ['Llama 3.3 70B', 8192, 28_672, 128_256, 266.5],
+    ['Gemma 3 27B', 5376, 21_504, 262_208, 522.63],
+  ] as const)(
+    'of %s in an older build are within a tenth, or 32 MiB',
+    (_model, width, forward, words, wanted) => {
+      const keys = {
+        '.block_count': 2,
+        '.embedding_length': width,
+        '.feed_forward_length': forward,
+        '.attention.head_count': 32,
+        '.attention.head_count_kv': 8,
+        '.attention.key_length': 128,
+        '.attention.value_length': 128,
+        '.vocab_size': words,
+      };
+      const asked = { contextTokens: 8192, slots: 1, build: 6000 };
+      const ours = footprintOf(headerOfKeys('llama', keys), asked).computeBytes / MIB;
+      expect(Math.abs(ours - wanted)).toBeLessThan(Math.max(32, wanted / 10));
+    },
+  );
+
   it('are there on each device, the output’s on one alone', () => {
     expect(compute({ devices: 3 })).toBeCloseTo(3 * compute(), 5);
     const older = compute({ build: 9000, devices: 2 });
