@@ -64,10 +64,11 @@ async function walk(cursor: Cursor): Promise<WalkedHeader> {
   const keyCount = await cursor.count('keys', MOST_KEYS);
   kept.push(cursor.sinceMark());
   const listLengths = new Map<string, number>();
+  const names = new Set<string>();
   let alignment = 32;
   for (let index = 0; index < keyCount; index++) {
     cursor.mark();
-    const key = await cursor.text(LONGEST_KEY);
+    const key = onlyOnce(names, await cursor.text(LONGEST_KEY));
     const type = await cursor.u32();
     const head = cursor.sinceMark();
     if (key === 'general.alignment' && type === U32) {
@@ -82,7 +83,8 @@ async function walk(cursor: Cursor): Promise<WalkedHeader> {
       kept.push(head, await walkValue(cursor, type));
     }
   }
-  for (let index = 0; index < tensorCount; index++) kept.push(await walkTensor(cursor));
+  names.clear();
+  for (let index = 0; index < tensorCount; index++) kept.push(await walkTensor(cursor, names));
   const dataOffset = Math.ceil(cursor.position / alignment) * alignment;
   return { condensed: Buffer.concat(kept), listLengths, dataOffset };
 }
@@ -147,9 +149,20 @@ async function walkList(cursor: Cursor, key: string, lengths: Map<string, number
   return cursor.sinceMark();
 }
 
-async function walkTensor(cursor: Cursor): Promise<Buffer> {
+/** llama.cpp refuses a name that stands twice; counted, it would be twice as much. */
+function onlyOnce(names: Set<string>, name: string): string {
+  if (names.has(name)) throw new Unbelievable(`names ${shown(name)} twice, so it is no usable GGUF file.`);
+  names.add(name);
+  return name;
+}
+
+function shown(name: string): string {
+  return name.length > 60 ? `${name.slice(0, 60)}…` : name;
+}
+
+async function walkTensor(cursor: Cursor, names: Set<string>): Promise<Buffer> {
   cursor.mark();
-  await cursor.text(LONGEST_KEY);
+  onlyOnce(names, await cursor.text(LONGEST_KEY));
   const dimensions = await cursor.u32();
   if (dimensions > MOST_DIMENSIONS)
     throw new Unbelievable(`has a tensor of ${dimensions} dimensions, which can not be.`);

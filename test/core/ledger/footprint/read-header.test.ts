@@ -190,6 +190,17 @@ describe('a file that can not be used', () => {
     expect(await messageFor(await fileOf(bytes))).toMatch(/damaged|usable/);
   });
 
+  it('names a tensor or a key twice, which no server loads', async () => {
+    const spec = llama();
+    const [first] = spec.tensors;
+    if (first === undefined) throw new Error('The model has no tensors.');
+    const twice = whole({ ...spec, tensors: [...spec.tensors, first] });
+    expect(await messageFor(await fileOf(twice))).toContain('token_embd.weight twice');
+    const bytes = whole({ ...spec, metadata: { ...spec.metadata, 'llama.block_counT': 4 } });
+    bytes.write('t', bytes.indexOf('block_counT') + 'block_coun'.length);
+    expect(await messageFor(await fileOf(bytes))).toContain('llama.block_count twice');
+  });
+
   it('has lists within lists', async () => {
     const bytes = whole(llama());
     bytes.writeUInt32LE(9, bytes.indexOf('tokenizer.ggml.scores') + 'tokenizer.ggml.scores'.length + 4);
