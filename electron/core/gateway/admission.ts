@@ -1,4 +1,5 @@
 import { fail, ok, type Result } from '../../../shared/errors.ts';
+import { bookingId } from '../loop/book-keeping.ts';
 import { type CommandContext, type LoadOptions, loadModel } from '../loop/load-command.ts';
 import type { ModelView } from '../loop/model-view.ts';
 
@@ -10,7 +11,7 @@ export type Admitted = 'ready' | 'unsure';
 
 export interface Admission {
   /**
-   * Immediately `ready` for a model that is loaded: null means that there is nothing to wait for.
+   * Immediately `ready` for a model that is awake: null means that there is nothing to wait for.
    */
   admit(modelId: string, signal: AbortSignal, options: LoadOptions): Promise<Result<Admitted>> | null;
 }
@@ -42,7 +43,10 @@ export function createAdmission(context: CommandContext, stopping: AbortSignal):
     }
     const view = loop.models.get(modelId);
     if (view === null) return fail('unknown_model', `${modelId} is no longer listed by its backend.`);
-    const done = await unlessLeft(loadModel(context, view, false, stopping, options), signal);
+    const done = await unlessLeft(
+      loadModel(context, view, false, stopping, { ...options, wakes: true }),
+      signal,
+    );
     if (done.ok) return ok('ready');
     // Without a device to book on, or a load to ask for, there is nothing to admit to: the backend goes on as it would without us.
     const isUnsure = done.error.code === 'unknown_device' || done.error.code === 'not_supported';
@@ -50,10 +54,15 @@ export function createAdmission(context: CommandContext, stopping: AbortSignal):
   };
   return {
     admit(modelId, signal, options) {
-      const status = loop.models.get(modelId)?.status;
-      return status === 'loaded' || status === 'sleeping' ? null : load(modelId, signal, options);
+      const view = loop.models.get(modelId);
+      return view !== null && isAwake(context, view) ? null : load(modelId, signal, options);
     },
   };
+}
+
+/** Loaded, or asleep with what its waking takes booked: a request may go to it. */
+export function isAwake({ ledger }: Pick<CommandContext, 'ledger'>, { id, status }: ModelView): boolean {
+  return status === 'loaded' || (status === 'sleeping' && ledger.booking(bookingId(id))?.state === 'loading');
 }
 
 function unlessLeft<T>(work: Promise<Result<T>>, signal: AbortSignal): Promise<Result<T>> {

@@ -1,6 +1,6 @@
 import { fail, ok, type Result } from '../../../shared/errors.ts';
 import type { ModelView } from '../loop/model-view.ts';
-import { availabilityOf } from './admission.ts';
+import { availabilityOf, isAwake } from './admission.ts';
 import type { Exchange } from './exchange.ts';
 import type { GatewayParts } from './gateway.ts';
 import type { Asker } from './outcome.ts';
@@ -27,8 +27,8 @@ export function admit(
 }
 
 function isThere({ context }: GatewayParts, view: ModelView): boolean {
-  const status = context.loop.models.get(view.id)?.status;
-  return status === 'loaded' || status === 'sleeping';
+  const now = context.loop.models.get(view.id);
+  return now !== null && isAwake(context, now);
 }
 
 async function admitLater(

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { fail, type LandlordError } from '../../../shared/errors.ts';
 import { failOpenNews } from '../gate/news.ts';
+import { isAwake } from './admission.ts';
 import { admit } from './admit.ts';
 import type { Exchange } from './exchange.ts';
 import { mayHaveBody } from './exchange.ts';
@@ -96,8 +97,8 @@ function broughtBack(
 }
 
 function isThere({ context }: GatewayParts, { view }: Route): boolean {
-  const status = view === null ? undefined : context.loop.models.get(view.id)?.status;
-  return status === 'loaded' || status === 'sleeping';
+  const now = view === null ? null : context.loop.models.get(view.id);
+  return now !== null && isAwake(context, now);
 }
 
 /** Until its backend has noticed too: before that it sends the next request after the dead child as well. */

@@ -38,7 +38,7 @@ export function bookingId(modelId: string): string {
  * Keeps the book in step with what the backends say (rule 3): a load seen is booked though nobody
  * asked us, one that is done is committed with its measured bytes once these are of a reading that
  * shows it at rest (one from amid its load would make the book too small), and one that is gone is released.
- * `promised`: booked by a load of ours that its backend has not begun yet.
+ * `promised`: booked by a load of ours, or for a request that wakes it, which its backend has not begun yet.
  */
 export function bookModel(ledger: Ledger, view: ModelView, promised: boolean, nowMs: number): void {
   const id = bookingId(view.id);
@@ -49,6 +49,8 @@ export function bookModel(ledger: Ledger, view: ModelView, promised: boolean, no
   const booked = ledger.booking(id);
   if (booked !== null && booked.deviceId !== view.deviceId) ledger.release(id);
   const asleep = view.status === 'sleeping';
+  // It is about to be woken.
+  if (asleep && promised) return;
   if (ledger.booking(id) === null)
     ledger.reserve({
       id,

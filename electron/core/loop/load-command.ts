@@ -37,6 +37,8 @@ export interface CommandContext {
 const LOAD_LIMIT_MS = 600_000;
 /** From our request until the backend says that it loads. */
 const BEGIN_LIMIT_MS = 15_000;
+/** From our leave until the request that has it has woken the model. */
+const WAKE_LIMIT_MS = 30_000;
 /** A few readings: what a load before this one took is then told once, not twice. */
 const SETTLE_LIMIT_MS = 3_000;
 
@@ -45,6 +47,8 @@ export interface LoadOptions {
   readonly makeRoom: boolean;
   /** Whoever waits for memory asks again: that it was denied is in the log already. */
   readonly again?: boolean;
+  /** A request follows that would wake it where it sleeps: what that takes is booked as for a load. */
+  readonly wakes?: boolean;
 }
 
 /** One load a model at a time: a second wish waits for the first one's outcome (peers: parallel first requests load duplicates). */
@@ -80,7 +84,8 @@ async function loadOnce(
   const { loop, fleet, loads, clock } = context;
   const backend = fleet.get(view.backend);
   if (backend === null) return fail('unknown_backend', `The backend ${view.backend} is no longer watched.`);
-  if (view.status === 'loaded' || view.status === 'sleeping')
+  const wakes = view.status === 'sleeping' && options.wakes === true;
+  if (view.status === 'loaded' || (view.status === 'sleeping' && !wakes))
     return ok({
       message: `${view.id} is ${view.status === 'sleeping' ? 'there already, asleep; it wakes with its next request' : 'loaded already'}.`,
       models: [view.id],
@@ -100,6 +105,7 @@ async function loadOnce(
     await loads.predict(view, loop.models);
     const booked = await book(context, loop.models.get(view.id) ?? view, force, options);
     if (!booked.ok) return booked;
+    if (wakes) return awaken(context, view);
     const asked = await backend.load(view.observed.name, signal);
     if (!asked.ok) {
       release(context, view.id);
@@ -140,6 +146,13 @@ async function loadOnce(
   );
 }
 
+/** Its booking stands until the request has woken it, which the backend does by itself. */
+function awaken({ loop }: CommandContext, view: ModelView): Result<CommandDone> {
+  const stirred = (): boolean => loop.models.get(view.id)?.status !== 'sleeping';
+  void loop.until(stirred, WAKE_LIMIT_MS).then(() => loop.promise(view.id, false));
+  return ok({ message: `${view.id} may wake.`, models: [view.id] });
+}
+
 async function cancel(context: CommandContext, view: ModelView): Promise<Result<CommandDone>> {
   await context.fleet.get(view.backend)?.unload(view.observed.name, AbortSignal.timeout(5_000));
   release(context, view.id);
@@ -166,19 +179,32 @@ async function book(
           'unknown_device',
           `It can't be told which device ${view.id} would load on. Set \`device\` for the backend ${view.backend} in the config, or force the load.`,
         );
+  const line = {
+    id: bookingId(view.id),
+    kind: 'model',
+    name: view.id,
+    deviceId: view.deviceId,
+  } as const;
   const reserve = (forced: boolean): Result<void, Denial> => {
+    const nowMs = clock.monotonicMs();
+    // One that sleeps has a line for the little it holds, in whose place this one comes.
+    const asleep = view.status === 'sleeping' ? ledger.booking(line.id) : null;
+    const heldBytes = asleep?.measuredBytes ?? asleep?.predictedBytes ?? 0;
+    if (asleep !== null) ledger.release(line.id);
     const result = ledger.reserve({
-      id: bookingId(view.id),
-      kind: 'model',
-      name: view.id,
-      deviceId: view.deviceId ?? '',
-      predictedBytes: view.predictedBytes,
+      ...line,
+      predictedBytes: view.predictedBytes === null ? null : Math.max(0, view.predictedBytes - heldBytes),
       soleBig: view.big && isSoleBig(loop, view),
       forced,
-      nowMs: clock.monotonicMs(),
+      nowMs,
     });
-    if (result.ok) loop.promise(view.id, true);
-    return result.ok ? ok(undefined) : result;
+    if (asleep !== null && !result.ok)
+      ledger.reserve({ ...line, predictedBytes: heldBytes, forced: true, nowMs });
+    if (!result.ok) return result;
+    if (asleep !== null && view.predictedBytes !== null) ledger.correct(line.id, view.predictedBytes);
+    if (asleep !== null) ledger.seen(line.id, heldBytes);
+    loop.promise(view.id, true);
+    return ok(undefined);
   };
   let first = reserve(force);
   if (!first.ok && ledger.mayYetFit(view.deviceId, first.error)) {
