@@ -242,6 +242,9 @@ export function objectionTo(answer: HttpAnswer, baseUrl: string, path: string): 
   }
   const isPage = /^\s*</.test(text);
   if (status >= 200 && status < 300) {
+    const listed = lengthOf(answer.json);
+    if (listed > MOST_LISTED)
+      return `${baseUrl}${path} lists ${listed} entries, and more than ${MOST_LISTED} are not watched: another program may have this port; correct the backend's url.`;
     if (answer.json !== undefined && answer.json !== null) return null;
     if (text.trim() === '') return `${baseUrl}${path} answers with nothing: look at the server's log.`;
     if (isPage) {
@@ -254,6 +257,17 @@ export function objectionTo(answer: HttpAnswer, baseUrl: string, path: string): 
   }
   const said = isPage ? 'a web page' : (saidBy(answer) ?? 'no reason');
   return `${baseUrl}${path} answers with status ${status} (${said}).`;
+}
+
+/** Hundreds of presets are many; a list of a hundred thousand would keep this process busy with nothing else. */
+const MOST_LISTED = 5_000;
+
+/** Of the longest list that a body is, or has under one of its keys. */
+function lengthOf(body: unknown): number {
+  if (Array.isArray(body)) return body.length;
+  if (typeof body !== 'object' || body === null) return 0;
+  const lists = Object.values(body).filter((value) => Array.isArray(value));
+  return Math.max(0, ...lists.slice(0, 20).map((list) => list.length));
 }
 
 /** A member of a JSON value that may be anything. */

@@ -28,6 +28,17 @@ async function objection(client: HttpClient, options = {}): Promise<string | nul
 }
 
 describe('every way a server can answer wrongly is a sentence', () => {
+  it('a list longer than any is, which would keep us busy with nothing else', async () => {
+    const listOf = (length: number): Promise<HttpClient> =>
+      serve((_, response) =>
+        response.end(
+          JSON.stringify({ object: 'list', data: Array.from({ length }, (_one, at) => ({ id: `${at}` })) }),
+        ),
+      );
+    expect(await objection(await listOf(5_000))).toBeNull();
+    expect(await objection(await listOf(5_001))).toContain('lists 5001 entries');
+  });
+
   it('nothing is wrong with JSON and 200', async () => {
     const client = await serve((_, response) => response.end('{"data":[]}'));
     expect(await objection(client)).toBeNull();
