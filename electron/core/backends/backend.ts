@@ -46,6 +46,8 @@ export interface ObservedModel {
   readonly stopTimeoutMs: number | null;
   /** On another machine, or nowhere that can be told: no device here is its. Left out: here. */
   readonly isElsewhere?: boolean;
+  /** Its server can't let it go on request. Left out: it can. */
+  readonly isFixed?: boolean;
   /** Its server serves nothing else, whatever a request calls it. Left out: it may. */
   readonly isOnly?: boolean;
   /** Why it failed, where `status` is failed. */

@@ -260,7 +260,7 @@ function observedOf(
     reportedBytes: null,
     stopTimeoutMs: model.stopTimeoutMs,
     failure: model.failure,
-    ...(isSingle ? { isOnly: true } : {}),
+    ...(isSingle ? { isOnly: true, isFixed: true } : {}),
   };
 }
 

@@ -164,5 +164,6 @@ function observed(name: string, sinceMs: number): ObservedModel {
     stopTimeoutMs: null,
     failure: null,
     isElsewhere: true,
+    isFixed: true,
   };
 }

@@ -187,6 +187,7 @@ export function toldBackend(options: {
       expiresAtMs: status === 'loaded' ? expiryOf(model, busy, lastBusyAtMs) : null,
       stopTimeoutMs: null,
       failure: model.failure,
+      ...(told.isFixed === true ? { isFixed: true } : {}),
     };
   }
 

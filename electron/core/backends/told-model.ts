@@ -28,6 +28,8 @@ export interface ToldModel {
   readonly expiresAtEpochMs: number | null;
   /** Its server lets it go this long after its last request; null: not told, or never. */
   readonly ttlMs: number | null;
+  /** It can't be unloaded over HTTP. Left out: it can. */
+  readonly isFixed?: boolean;
   /** What the server calls its loaded instances, where that is not its name. */
   readonly instances: readonly string[];
 }

@@ -50,9 +50,10 @@ export function isStaying(view: GuardView, model: GuardModel): boolean {
   );
 }
 
-/** Could be chosen at all: loaded, staying, not pinned, in this pass. Never one that is loading. */
+/** Could be chosen at all: loaded, staying, not pinned, in this pass, and its server can let it go. Never one that is loading. */
 export function isCandidate(view: GuardView, model: GuardModel): boolean {
-  return model.status === 'loaded' && isStaying(view, model) && !model.pinned && view.mayTouch(model);
+  const mayGo = !model.pinned && model.isFixed !== true && view.mayTouch(model);
+  return model.status === 'loaded' && isStaying(view, model) && mayGo;
 }
 
 export function modelsOn(view: GuardView, deviceId: string): readonly GuardModel[] {

@@ -33,6 +33,8 @@ export interface GuardModel {
   readonly signalable: boolean | null;
   /** How long its server waits before it force-stops it; left out or null: not known. */
   readonly stopTimeoutMs?: number | null;
+  /** Its server can't let it go on request: to choose it would free nothing. Left out: it can. */
+  readonly isFixed?: boolean;
   /** Class of the turn it serves or was asked for by, where known. */
   readonly turnClass: 'interactive' | 'batch' | null;
   /** `observe`: decisions for it become `would_evict`. */

@@ -80,6 +80,7 @@ export function whoStays(
   const busyOf = ({ id, observed }: ModelView): boolean | null => seen.get(id) ?? observed.busy;
   const groups = [
     [there.filter((view) => view.pinned), 'pinned'],
+    [there.filter((view) => view.observed.isFixed === true), 'not to be unloaded by its server'],
     [there.filter((view) => !view.pinned && busyOf(view) === true), 'in use'],
     [there.filter((view) => !view.pinned && busyOf(view) === null), 'not known to be idle'],
     [there.filter((view) => !view.pinned && busyOf(view) === false && view.small), 'resident'],

@@ -121,6 +121,7 @@ export function guardModel(view: ModelView, uses: ModelUses = () => null): Guard
     unloadRequestedAtMs: operation?.requestedAtMs ?? null,
     signalable: operation?.signalable ?? null,
     stopTimeoutMs: observed.stopTimeoutMs,
+    ...(observed.isFixed === true ? { isFixed: true } : {}),
     turnClass: use?.class ?? null,
     guarded: view.guarded,
   };

@@ -189,6 +189,8 @@ export function contract(subject: Subject): void {
     when(!subject.canLoad)('says that it can neither load nor unload, and what to do', async () => {
       await using it = await watch(subject, { before: put(loaded()) });
       await has(it.backend, 'loaded');
+      // No guard counts on what it would free.
+      expect(model(it.backend)?.isFixed).toBe(true);
       const refusal = {
         ok: false,
         error: { code: 'not_supported', message: expect.stringMatching(/lms unload/) },

@@ -230,7 +230,7 @@ describe('LM Studio that does not tell all', () => {
     const models = [{ type: 'llm', key: 'm', size_bytes: 7 }];
     await using it = await instead('LM Studio', { '/api/v1/models': { body: { models } } });
     await seen('it', () => only(it) !== undefined);
-    expect(only(it)).toMatchObject({ status: 'loaded', busy: null });
+    expect(only(it)).toMatchObject({ status: 'loaded', busy: null, isFixed: true });
     expect(it.backend.snapshot().notes.join(' ')).toMatch(/The state of m is one this version does not know/);
     expect(await it.backend.unload('m', SIGNAL)).toMatchObject({
       ok: false,

@@ -140,6 +140,12 @@ describe('rule 9: below the floor', () => {
     ['never one whose state is unknown', 3, [model('a', { busy: null })], []],
     ['never one within the idle time', 3, [model('a', { lastUsedAtMs: NOW - 179_999 })], []],
     ['one that was never used is idle since it was loaded', 3, [model('a', { lastUsedAtMs: null })], ['a']],
+    [
+      'never one that its server can not let go: the next one gives its place',
+      3,
+      [model('old', { lastUsedAtMs: 0, isFixed: true }), model('free')],
+      ['free'],
+    ],
     ['never a pinned one', 0.1, [model('a', { pinned: true }), batch('b', { pinned: true })], []],
     ['never one that is loading', 3, [loading('a', 1 * GB, { seenBytes: 1 * GB })], []],
     ['residents stay above the hard floor', 2, [small('nine')], []],

@@ -128,6 +128,7 @@ function toldV1(entry: unknown): ToldModel | null {
     contextTokens,
     weightsBytes: bytesOf(field(entry, 'size_bytes')),
     instances,
+    ...(instances.length === 0 && (isLoaded || told === null) ? { isFixed: true } : {}),
   };
 }
 
@@ -145,6 +146,7 @@ function toldV0(entry: unknown): ToldModel | null {
     args: contextTokens === null ? null : argsOf(contextTokens, null),
     contextTokens,
     instances: [name],
+    isFixed: true,
   };
 }
 

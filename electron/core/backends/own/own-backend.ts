@@ -52,8 +52,8 @@ export function ownBackend(
       notes: own.note === null ? notesOf(seen) : [own.note, ...notesOf(seen)],
       own,
     };
-    if (stay === 'here' || last === null) return whole;
-    const model = { ...last, ...whileAway(stay, own.status, own.note), sinceMs };
+    if (stay === 'here' || last === null) return options.start === 'use' ? withoutFixed(whole) : whole;
+    const model = { ...free(last), ...whileAway(stay, own.status, own.note), sinceMs };
     return { ...whole, status: 'up', error: null, models: [model], isSingle: true, tellsBusy: true };
   };
 
@@ -119,6 +119,16 @@ export function ownBackend(
       await supervisor.restart();
     },
   };
+}
+
+/** What its server can't do is done by ending it. */
+function free({ isFixed: _, ...model }: ObservedModel): ObservedModel {
+  return model;
+}
+
+function withoutFixed(snapshot: BackendSnapshot): BackendSnapshot {
+  const isOurs = snapshot.own?.status === 'running' && snapshot.isSingle === true;
+  return isOurs ? { ...snapshot, models: snapshot.models.map(free) } : snapshot;
 }
 
 function whileAway(

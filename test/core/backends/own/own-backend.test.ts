@@ -42,7 +42,7 @@ function bench(start: 'now' | 'use', isSingle = true) {
       sinceMs: 0,
       error: now.status === 'up' ? null : 'Nothing listens.',
       version: null,
-      models: [observedModel({ name: 'talk', aliases: ['a'], status: 'loaded', busy: false })],
+      models: [observedModel({ name: 'talk', aliases: ['a'], status: 'loaded', busy: false, isFixed: true })],
       takenAtMs: 0,
       tellsBusy: true,
       notes: ['A single llama-server can be watched but not unloaded; a router can.'],
@@ -83,6 +83,7 @@ function bench(start: 'now' | 'use', isSingle = true) {
 it('a server of one model that waits for its use is ended for its memory, and stays listed meanwhile', async () => {
   const { now, backend, model } = bench('use');
   expect(backend.snapshot().notes.join(' ')).toMatch(/given back by ending its server/);
+  expect(model()?.isFixed).toBeUndefined();
   expect(await backend.unload('a', SIGNAL)).toEqual(ok(undefined));
   expect(model()).toMatchObject({ name: 'talk', status: 'stopping', busy: null });
   expect(await backend.load('talk', SIGNAL)).toMatchObject({ error: { code: 'model_busy' } });
@@ -110,7 +111,8 @@ it('a server of one model that waits for its use is ended for its memory, and st
 it.each([
   ['that is to be there at once', bench('now')],
   ['of many models', bench('use', false)],
-])('a server %s is not ended for its memory', async (_, { now, backend }) => {
+])('a server %s is not ended for its memory', async (_, { now, backend, model }) => {
+  expect(model()?.isFixed).toBe(true);
   expect(await backend.unload('talk', SIGNAL)).toMatchObject({ ok: false });
   expect([now.rests, now.unloads]).toEqual([0, 1]);
 });
