@@ -54,10 +54,24 @@ export function ubatchOf(flags: Pick<LoadFlags, 'batch' | 'ubatch'>, contextToke
 
 /**
  * Next-token layers have a context of their own, of the full length, with nothing but them in it, and only
- * where they draft (llama.cpp since build 9450 at the latest; seen on 11669 for every architecture that has
- * them). In these the others' context holds them too.
+ * where they draft: so on this build for every architecture that has them. llama.cpp 0.4.0 gave them a cache
+ * with the others', used or not, and drafting made a second context of all layers.
  */
+export const NEXT_TOKEN_APART_BUILD = 11_669;
+/** These were apart before. */
+const APART =
+  /^(?:qwen3next|qwen35|qwen35moe|nemotron_h_moe|step35|hy_v3|glm-dsa|mimo2|deepseek32|dots3note)$/;
+/** These hold them with the others to this day. */
 const WITH_OTHERS = /^(?:bailingmoe3|kimi-linear|kimi-k3)$/;
+
+/** How many caches each layer has: those of the main stack, and those for further tokens. */
+function cachesOf(facts: ModelFacts, flags: LoadFlags): { readonly main: number; readonly next: number } {
+  const { architecture } = facts;
+  const isOlder = flags.build !== null && flags.build < NEXT_TOKEN_APART_BUILD && !APART.test(architecture);
+  const drafting = facts.nextTokenLayers > 0 && flags.nextTokenDraft > 0 ? 1 : 0;
+  const withOthers = isOlder || WITH_OTHERS.test(architecture) ? 1 : 0;
+  return { main: isOlder ? 1 + drafting : 1, next: drafting + withOthers };
+}
 
 /** Bytes of keys and values of each layer, 0 where it keeps none: cells × (row of keys + row of values). */
 export function layerCacheBytes(
@@ -73,7 +87,7 @@ export function layerCacheBytes(
   const widest = Math.max(0, ...facts.layers.map((layer) => layer.valueElements));
   const latent = facts.latent !== null && (facts.latent.inFile || flags.latentCache) ? facts.latent : null;
   const latentValues = flags.build !== null && flags.build < NO_LATENT_VALUES_BUILD && !flags.latentCache;
-  const ofNextToken = (flags.nextTokenDraft > 0 ? 1 : 0) + (WITH_OTHERS.test(facts.architecture) ? 1 : 0);
+  const caches = cachesOf(facts, flags);
   const oneContext = (layer: LayerFacts, index: number): number => {
     if (!layer.ownsCache || layer.keyElements === 0) return 0;
     if (facts.compressed !== null) {
@@ -99,7 +113,9 @@ export function layerCacheBytes(
     const values = flags.flashAttention === 'off' ? widest : layer.valueElements;
     return cells * (packedBytes(typeK, layer.keyElements) + packedBytes(typeV, values) + indexer);
   };
-  return facts.layers.map((layer, index) => (index < main ? 1 : ofNextToken) * oneContext(layer, index));
+  return facts.layers.map(
+    (layer, index) => (index < main ? caches.main : caches.next) * oneContext(layer, index),
+  );
 }
 
 /**

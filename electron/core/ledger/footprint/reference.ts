@@ -122,6 +122,8 @@ function ours(header: GgufHeader, flags: LoadFlags, question: ReferenceQuestion,
     header,
     {
       ...DEFAULT_FLAGS,
+      // It reserves outputs for every token, and its llama.cpp is older than the newest server's.
+      build: FEW_OUTPUTS_BUILD - 1,
       contextTokens: contextTokens * sequences,
       slots: sequences,
       unified: false,

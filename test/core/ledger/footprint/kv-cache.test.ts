@@ -178,6 +178,15 @@ describe('layers that keep nothing', () => {
     },
   );
 
+  it('are not those for further tokens in older builds, and drafting made a second context of all layers', () => {
+    const keys = { ...PLAIN, '.block_count': 9, '.nextn_predict_layers': 1 };
+    const older = { contextTokens: 4096, build: 10_000 };
+    expect(kvMib(headerOfKeys('glm4moe', keys), older)).toBe(9 * 16);
+    expect(kvMib(headerOfKeys('glm4moe', keys), { ...older, nextTokenDraft: 3 })).toBe(2 * 9 * 16);
+    expect(kvMib(headerOfKeys('step35', keys), older)).toBe(8 * 16);
+    expect(kvMib(headerOfKeys('glm4moe', keys), { ...older, build: 11_669 })).toBe(8 * 16);
+  });
+
   it('are not those for further tokens in Ling 3, which keeps them with the others', () => {
     const keys = { ...PLAIN, '.block_count': 9, '.nextn_predict_layers': 1 };
     const header = headerOfKeys('bailingmoe3', keys);
