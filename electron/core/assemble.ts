@@ -23,7 +23,7 @@ import { summed } from './guests/open-guests.ts';
 import { footprintsInChild } from './ledger/footprint/footprint-source.ts';
 import { referencesInChild } from './ledger/footprint/reference-source.ts';
 import { Ledger } from './ledger/ledger.ts';
-import { agentDesk, engineProcess, putAgentAway, relieve } from './loop/agents.ts';
+import { agentDesk, agentsRoom, engineProcess, putAgentAway, relieve } from './loop/agents.ts';
 import { startChores } from './loop/chores.ts';
 import { runCommand } from './loop/commands.ts';
 import { realEffects } from './loop/effects.ts';
@@ -178,8 +178,8 @@ export async function assemble(
     onLoaded: (view) => parking.loaded(view),
     bootMs: () => uptime() * 1000,
     uses: (modelId) => gateway.use(modelId) ?? laneUse(lanes.list(), modelId),
-    relieve: (devices) =>
-      summed(lookouts.guests.relieve(devices), desk === null ? new Map() : relieve(desk, context, devices)),
+    relieve: (devices) => summed(lookouts.guests.relieve(devices), relieve(desk, context, devices)),
+    agents: agentsRoom(() => ({ desk, context, sampler })),
     guests: (deviceId, why) => lookouts.guests.makeRoom(deviceId, why),
     onStep: () => {
       publisher.stepped();

@@ -7,7 +7,7 @@ import { decide } from './guards/decide.ts';
 import { emptyMemory, noteFreedNothing } from './guards/memory.ts';
 import type { Decision, DeviceVerdict, GuardMemory, GuardWorld } from './guards/world.ts';
 import { bookDevices, bookingId, bookModel } from './loop/book-keeping.ts';
-import type { ControlLoopOptions } from './loop/control-options.ts';
+import type { AgentsRoom, ControlLoopOptions } from './loop/control-options.ts';
 import { Models } from './loop/models.ts';
 import { Orders } from './loop/orders.ts';
 import { eventOf, gaveNothing } from './loop/outcome-events.ts';
@@ -137,6 +137,11 @@ export class ControlLoop {
   /** Memory that others give back when they are asked; 0: none. */
   async guestsGive(deviceId: string, why: string): Promise<number> {
     return (await this.#options.guests?.(deviceId, why)) ?? 0;
+  }
+
+  /** What agents can give before any model has to leave; null: there are none. */
+  get agents(): AgentsRoom | null {
+    return this.#options.agents ?? null;
   }
 
   /** A load of ours is booked though its backend has not begun it yet. */

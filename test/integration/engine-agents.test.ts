@@ -5,9 +5,9 @@ import { expect, it } from 'vitest';
 import { hostFolder } from '../../electron/core/loop/agent-folders.ts';
 import { processTree } from '../../electron/core/process/process-tree.ts';
 import { type AgentsLandlord, decodeFields, startAgents } from '../support/agents-landlord.ts';
-import { TALKER_SHAPE } from '../support/engine.ts';
+import { must, NEVER, TALKER_SHAPE } from '../support/engine.ts';
 import { seeded } from '../support/engine-agents.ts';
-import { gguf } from '../support/gguf.ts';
+import { gguf, MIDDLE_SHAPE } from '../support/gguf.ts';
 import { until } from '../support/router.ts';
 import { SocketClient } from '../support/socket-client.ts';
 
@@ -154,6 +154,41 @@ it('moves idle contexts out when others bring free memory under the floor, and s
   );
   const { fields } = await landlord.decode('smol', 4, 'x');
   expect(fields).toMatchObject({ kv_swap_restored: 'true' });
+});
+
+it('makes room for a job before any model has to leave: idle contexts, then weights, never those of one at work', async () => {
+  const MB = 1_000_000;
+  await using landlord = await startAgents({ totalBytes: 200 * MB });
+  const path = await gguf(MIDDLE_SHAPE);
+  await landlord.ask(`REGISTER smol\t${path}`);
+  await landlord.decode('smol', 4, 'Hello');
+  const booked = (): number => landlord.runtime.state().devices[0]?.bookedBytes ?? 0;
+  // All may book 180 MB, of which the agent has its weights, its context and the engine's own.
+  const job = (bytes: number) =>
+    landlord.runtime.reserve({ bytes, device: null, name: 'render', pid: null }, NEVER);
+  const some = 180 * MB - booked() + 5 * MB;
+  const first = must(await job(some));
+  expect(landlord.agent('smol')).toMatchObject({ kv: 'host' });
+  expect(landlord.agent('smol').weightsBytes).toBeGreaterThan(30 * MB);
+  first.release();
+
+  // At work it keeps all it has.
+  using client = new SocketClient(landlord.socketPath);
+  client.send('DECODE smol 4000 and\n');
+  await until(() => landlord.agent('smol').state === 'generating', 10_000, 'it to be at work');
+  await until(() => landlord.agent('smol').kv === 'device', 10_000, 'its context');
+  expect(await job(150 * MB)).toMatchObject({ ok: false, error: { code: 'vram_denied' } });
+  expect(landlord.agent('smol').kv).toBe('device');
+  client[Symbol.dispose]();
+  await until(() => landlord.agent('smol').state === 'idle', 10_000, 'it to be idle');
+
+  const whole = must(await job(175 * MB));
+  expect(landlord.agent('smol')).toMatchObject({ kv: 'host', weightsBytes: 0 });
+  expect(booked()).toBe(175 * MB);
+  // While the job has it there is no room, and the conversation goes on afterwards.
+  expect((await landlord.ask('DECODE smol 4 more'))[0]).toMatch(/^ERR VRAM_LEDGER_DENY/);
+  whole.release();
+  expect((await landlord.decode('smol', 4, 'more')).fields.kv_swap_restored).toBe('true');
 });
 
 it('gives everything back when agents are unregistered', async () => {

@@ -28,7 +28,7 @@ export interface DeskBench extends AsyncDisposable {
   readonly folder: string;
   policy: DeskPolicy;
   /** What models would give when asked. */
-  roomToMake: (() => void) | null;
+  roomToMake: (() => void | Promise<void>) | null;
   free(bytes: number): void;
   /** A desk over the same files and facts, as after a restart. */
   again(): Promise<EngineDesk>;
@@ -74,7 +74,7 @@ export async function deskBench(options: DeskBenchOptions): Promise<DeskBench> {
   const events: NewEvent[] = [];
   const facts = new Map<string, unknown>();
   const elsewhere = new Set<string>();
-  const state: { policy: DeskPolicy; roomToMake: (() => void) | null } = {
+  const state: { policy: DeskPolicy; roomToMake: DeskBench['roomToMake'] } = {
     policy: { draining: false, asleep: false, isBig: () => true },
     roomToMake: null,
   };
@@ -104,7 +104,7 @@ export async function deskBench(options: DeskBenchOptions): Promise<DeskBench> {
     engineIdle: async () => undefined,
     makeRoom: async () => {
       if (state.roomToMake === null) return false;
-      state.roomToMake();
+      await state.roomToMake();
       return true;
     },
     bookedElsewhere: (path) => elsewhere.has(path),

@@ -11,6 +11,8 @@ import {
   resolveSize,
   type Settings,
 } from '../../../shared/settings.ts';
+import type { Clock } from '../clock.ts';
+import type { ControlLoop } from '../control-loop.ts';
 import type { DeviceSample } from '../devices/sample.ts';
 import { engineLineId } from '../engine/desk/agent.ts';
 import { EngineDesk } from '../engine/desk/desk.ts';
@@ -29,7 +31,9 @@ import type { CommandDone } from '../runtime-api.ts';
 import { hostFolder } from './agent-folders.ts';
 import { chooseDevice } from './choose-device.ts';
 import { lookedOnce } from './commands.ts';
+import type { AgentsRoom } from './control-options.ts';
 import type { CommandContext } from './load-command.ts';
+import { loadShortBytes } from './load-short.ts';
 import { makeRoomFor, whoStays } from './room.ts';
 
 export interface AgentParts {
@@ -113,15 +117,47 @@ export async function putAgentAway(
   });
 }
 
+/** What its agents can give when a model, or a job, is asked for that does not fit beside them. */
+export function agentsRoom(
+  parts: () => {
+    readonly desk: EngineDesk | null;
+    readonly context: Pick<CommandContext, 'loop' | 'clock'>;
+    readonly sampler: { hurry(): void };
+  },
+): AgentsRoom {
+  return {
+    idleBytes: (deviceId) => parts().desk?.relief.idleBytes(deviceId) ?? 0,
+    async give(deviceId, bytes, why) {
+      const { desk, context, sampler } = parts();
+      const given = (await desk?.relief.give(deviceId, bytes, why)) ?? 0;
+      if (given > 0) await nextReading(context.loop, deviceId, context.clock, () => sampler.hurry());
+      return given;
+    },
+  };
+}
+
+/** Resolves with the next reading of a device, or when none comes. */
+async function nextReading(
+  loop: ControlLoop,
+  deviceId: string,
+  clock: Clock,
+  hurry: () => void,
+): Promise<void> {
+  const fromMs = clock.monotonicMs();
+  hurry();
+  await loop.until(() => (loop.sight.device(deviceId)?.takenAtMs ?? 0) > fromMs, READING_LIMIT_MS);
+}
+
 /**
  * What the desk gives back for what the loop sees: to a drain and to a person's wish everything, to the
  * floor just enough, before any model has to leave. Returns what is on its way, by device.
  */
 export function relieve(
-  desk: EngineDesk,
+  desk: EngineDesk | null,
   { loop, clock }: Pick<CommandContext, 'loop' | 'clock'>,
   devices: readonly GuardDevice[],
 ): ReadonlyMap<string, number> {
+  if (desk === null) return new Map();
   const nowMs = clock.monotonicMs();
   const { relief } = desk;
   desk.settle();
@@ -129,11 +165,13 @@ export function relieve(
     const wanted = loop.orders.wantedFree.find((order) => order.deviceId === device.id);
     const coming = relief.comingBytes(device.id, device.sampledAtMs);
     const short = shortBytes(device, loop, nowMs) - coming;
+    const loading = loadShortBytes(device) - coming;
     if (loop.orders.draining)
       void relief.give(device.id, Number.MAX_SAFE_INTEGER, 'everything is being drained');
     else if (wanted !== undefined && device.freeBytes !== null && device.freeBytes < wanted.freeBytes)
       void relief.give(device.id, wanted.freeBytes - device.freeBytes, 'room was asked for');
     else if (short > 0) void relief.give(device.id, short, 'free memory is under the floor');
+    else if (loading > 0) void relief.give(device.id, loading, 'a model that is being loaded needs the room');
     else if (loop.wishes.sleep !== null)
       void relief.giveModels(
         device.id,
@@ -171,7 +209,11 @@ function deskWorld({ context, host, footprints, hurry, serves }: AgentParts): De
       unified: sample.memory !== 'discrete' || sample.kind === 'simulated',
     });
   };
-  const roomWish = (wish: Parameters<DeskWorld['makeRoom']>[0]) => ({ ...wish, modelId: null });
+  const roomWish = (wish: Parameters<DeskWorld['makeRoom']>[0]) => ({
+    ...wish,
+    modelId: null,
+    byAgent: true as const,
+  });
   return {
     host,
     ledger,
@@ -181,11 +223,7 @@ function deskWorld({ context, host, footprints, hurry, serves }: AgentParts): De
     estimate: (request) => footprints.footprintOf(loadRequest(request)),
     bookedElsewhere: serves,
     makeRoom: (wish) => makeRoomFor(loop, roomWish(wish)),
-    async reading(deviceId) {
-      const fromMs = clock.monotonicMs();
-      hurry();
-      await loop.until(() => (loop.sight.device(deviceId)?.takenAtMs ?? 0) > fromMs, READING_LIMIT_MS);
-    },
+    reading: (deviceId) => nextReading(loop, deviceId, clock, hurry),
     advice: (wish) => whoStays(loop, roomWish(wish), ledger.bookedOn(wish.deviceId)),
     policy: (): DeskPolicy => ({
       draining: loop.orders.draining,

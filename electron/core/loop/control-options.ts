@@ -14,6 +14,13 @@ import type { TenantBook } from './tenants.ts';
 import type { Wishes } from './wishes.ts';
 import type { ModelUses } from './world.ts';
 
+/** What agents of the engine hold and do not work with: contexts are back in milliseconds, weights with a request. */
+export interface AgentsRoom {
+  idleBytes(deviceId: string): number;
+  /** Resolves with the bytes given, once a reading can show them. */
+  give(deviceId: string, bytes: number, why: string): Promise<number>;
+}
+
 /** All that the control loop is made of. */
 export interface ControlLoopOptions {
   readonly clock: Clock;
@@ -36,6 +43,8 @@ export interface ControlLoopOptions {
   readonly relieve?: (devices: readonly GuardDevice[]) => ReadonlyMap<string, number>;
   /** Asks others on a device to give memory back; resolves with the bytes that came. Left out: nobody is asked. */
   readonly guests?: (deviceId: string, why: string) => Promise<number>;
+  /** Agents of the engine; left out: there are none. */
+  readonly agents?: AgentsRoom;
   /** A model has just been seen loaded that was not before. */
   readonly onLoaded?: (view: ModelView) => void;
   /** Called after each step. */

@@ -13,6 +13,8 @@ export interface RoomWish {
   /** The model it is for; null: a job. */
   readonly modelId: string | null;
   readonly denial: Denial;
+  /** An agent's own, which has counted and asked the others already. */
+  readonly byAgent?: true;
 }
 
 const ROOM_LIMIT_MS = 60_000;
@@ -24,7 +26,7 @@ const ROOM_LIMIT_MS = 60_000;
 export function roomPlan(
   loop: ControlLoop,
   wish: Pick<RoomWish, 'deviceId'> &
-    Partial<Pick<RoomWish, 'name' | 'modelId'>> & { readonly denial: Pick<Denial, 'shortBytes'> },
+    Partial<Pick<RoomWish, 'name' | 'modelId' | 'byAgent'>> & { readonly denial: Pick<Denial, 'shortBytes'> },
 ): ReturnType<typeof planRoom> | null {
   const { world } = loop;
   const device = world?.devices.find((one) => one.id === wish.deviceId);
@@ -32,17 +34,31 @@ export function roomPlan(
   return planRoom(
     { world, memory: loop.memory, leaving: new Set(), mayTouch: (model) => model.guarded === 'on' },
     device,
-    wish.denial.shortBytes,
+    Math.max(0, wish.denial.shortBytes - agentsIdle(loop, wish)),
     { smalls: false },
   );
 }
 
+/** What agents would give before any model of the plan has to leave. */
+export function agentsIdle(loop: ControlLoop, wish: Pick<RoomWish, 'deviceId' | 'byAgent'>): number {
+  return wish.byAgent === true ? 0 : (loop.agents?.idleBytes(wish.deviceId) ?? 0);
+}
+
 /** Unloads idle models until `denial` would no longer hold; false when they can't give enough, or turn out busy. */
 export async function makeRoomFor(loop: ControlLoop, wish: RoomWish): Promise<boolean> {
-  // Who holds memory without working gives it back before any model has to leave.
-  const given = await loop.guestsGive(wish.deviceId, `${wish.name} was asked for`);
-  if (wish.denial.shortBytes !== null && given >= wish.denial.shortBytes) return true;
-  const plan = roomPlan(loop, wish);
+  const { shortBytes } = wish.denial;
+  const why = `${wish.name} was asked for`;
+  // Who holds memory without working gives it back before any model has to leave: what agents have comes
+  // back in no time. They are not asked where all that may go would not do.
+  const asksAgents = shortBytes !== null && roomPlan(loop, wish)?.enough === true;
+  const byAgents = asksAgents
+    ? ((await loop.agents?.give(wish.deviceId, Math.min(shortBytes, agentsIdle(loop, wish)), why)) ?? 0)
+    : 0;
+  if (shortBytes !== null && byAgents >= shortBytes) return true;
+  const given = byAgents + (await loop.guestsGive(wish.deviceId, why));
+  if (shortBytes !== null && given >= shortBytes) return true;
+  const rest = shortBytes === null ? wish.denial : { ...wish.denial, shortBytes: shortBytes - byAgents };
+  const plan = roomPlan(loop, { ...wish, denial: rest });
   if (plan === null || !plan.enough || plan.models.length === 0) return false;
   const { requestedBytes, freeBytes, floorBytes } = wish.denial;
   const left = plan.models.map((model) => {

@@ -5,9 +5,12 @@ import type { Denial, DeviceBook } from '../ledger/booking.ts';
 import { findModel } from '../loop/find-model.ts';
 import { type CommandContext, isSoleBig } from '../loop/load-command.ts';
 import { holdsMemory, type ModelView } from '../loop/model-view.ts';
-import { roomPlan, whoStays } from '../loop/room.ts';
+import { agentsIdle, roomPlan, whoStays } from '../loop/room.ts';
 import { contextSizes, correctedBytes } from './context-sizes.ts';
 import { risksOf } from './risks.ts';
+
+/** As the page shows them beside models. */
+const IDLE_AGENTS = 'idle agents';
 
 /**
  * What a load of this model would do, by the very rules of the load itself and without doing it.
@@ -80,17 +83,25 @@ function outcomeOf(
   if (refused === null) return { verdict: 'now', ...none };
   const wish = { deviceId: view.deviceId, name: view.id, modelId: view.id, denial: refused };
   const plan = roomPlan(loop, wish);
-  if (plan?.enough === true && plan.models.length > 0)
-    return {
-      verdict: 'leaving',
-      leaving: plan.models.map(({ id, bytes }) => ({ model: id, bytes })),
-      denial: null,
-    };
+  const leaving = [
+    ...byAgents(loop, wish),
+    ...(plan?.models ?? []).map(({ id, bytes }) => ({ model: id, bytes })),
+  ];
+  if (plan?.enough === true && leaving.length > 0) return { verdict: 'leaving', leaving, denial: null };
   return {
     verdict: refused.code === 'UNKNOWN_FREE' ? 'unknown' : 'denied',
     leaving: [],
     denial: refused.message + whoStays(loop, wish, ledger.bookedOn(view.deviceId)),
   };
+}
+
+/** Agents of the engine give what they don't work with first; it comes back with their next request. */
+function byAgents(
+  loop: CommandContext['loop'],
+  wish: { readonly deviceId: string; readonly denial: Pick<Denial, 'shortBytes'> },
+): readonly PlannedLeaver[] {
+  const bytes = Math.min(wish.denial.shortBytes ?? 0, agentsIdle(loop, wish));
+  return bytes > 0 ? [{ model: IDLE_AGENTS, bytes }] : [];
 }
 
 function refusal(
@@ -139,8 +150,10 @@ async function contexts(
     const refused = book === null ? null : refusal(context, view, book, more);
     if (refused === null)
       return { tokens: size.tokens, bytes, verdict: 'now' as const, present: size.present };
-    const plan = roomPlan(loop, { deviceId: view.deviceId ?? '', denial: refused });
-    const verdict = plan?.enough === true && plan.models.length > 0 ? 'leaving' : 'denied';
+    const wish = { deviceId: view.deviceId ?? '', denial: refused };
+    const plan = roomPlan(loop, wish);
+    const leaves = (plan?.models.length ?? 0) + byAgents(loop, wish).length > 0;
+    const verdict = plan?.enough === true && leaves ? 'leaving' : 'denied';
     return { tokens: size.tokens, bytes, verdict, present: size.present };
   });
 }

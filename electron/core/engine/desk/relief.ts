@@ -50,8 +50,12 @@ export class Relief {
   /** What could be given back at once. */
   idleBytes(deviceId: string): number {
     const { seats, shelf } = this.#options;
-    const weights = this.#idleModels(deviceId).reduce((sum, model) => sum + shelf.bookedBytes(model), 0);
-    return seats.idleBytes(deviceId) + weights;
+    const idle = this.#idleModels(deviceId);
+    const weights = idle.reduce((sum, model) => sum + shelf.bookedBytes(model), 0);
+    const loaded = shelf.list().filter((model) => model.deviceId === deviceId && model.loaded !== null);
+    // With the last weights what the engine takes itself is given back too.
+    const engine = idle.length > 0 && idle.length === loaded.length ? shelf.engineBytes(deviceId) : 0;
+    return seats.idleBytes(deviceId) + weights + engine;
   }
 
   /** At least so many bytes, or all that is idle; resolves with what was given back. One at a time a device. */
@@ -118,6 +122,7 @@ export class Relief {
   async #give(deviceId: string, bytes: number, reason: string): Promise<number> {
     const { seats, shelf, moved } = this.#options;
     let given = 0;
+    const engineBytes = shelf.engineBytes(deviceId);
     const contexts = this.#agents(deviceId)
       .filter((agent) => agent.live !== null && !this.#options.isUsed(agent))
       .sort((one, other) => one.lastUsedAtMs - other.lastUsedAtMs);
@@ -134,7 +139,7 @@ export class Relief {
       given += await this.#unload(model, reason);
     }
     if (given > 0) await shelf.endIdle();
-    return given;
+    return given + engineBytes - shelf.engineBytes(deviceId);
   }
 
   async #unload(model: DeskModel, reason: string): Promise<number> {

@@ -32,6 +32,8 @@ export class Seats implements Yielding {
   readonly #placeOf: PlaceOf;
   /** One context is made, moved or given up at a time. */
   readonly #moves = new Lock();
+  /** Moves that wait for models to leave: contexts on these leave beside them, or neither would come to an end. */
+  #waiting = 0;
 
   constructor(world: DeskWorld, files: StateFiles, agents: () => readonly Agent[], placeOf: PlaceOf) {
     this.#world = world;
@@ -91,7 +93,7 @@ export class Seats implements Yielding {
 
   /** Moves an idle agent's context out of the device; false: it has none, or is in use. */
   leave(agent: Agent, reason: string | null): Promise<boolean> {
-    return this.#moves.run(() => this.#leave(agent, reason));
+    return this.#waiting > 0 ? this.#leave(agent, reason) : this.#moves.run(() => this.#leave(agent, reason));
   }
 
   /** Its context and its saved state go, for good. */
@@ -189,7 +191,7 @@ export class Seats implements Yielding {
         yieldOne: (id, name) => this.#yieldOne(id, evicted, name, null, place),
       };
       const wish = { name: agent.name, deviceId, lines: [line], laterBytes: 0 };
-      const booked = await bookLines(this.#world, yielding, wish, asked);
+      const booked = await bookLines({ ...this.#world, makeRoom: this.#makeRoom }, yielding, wish, asked);
       if (!booked.ok) return booked;
     }
     const made = await host.createContext({ modelId: loaded.modelId, contextTokens: agent.contextTokens });
@@ -200,6 +202,15 @@ export class Seats implements Yielding {
     await this.#commit(agent, made.value);
     return { ok: true, value: made.value };
   }
+
+  readonly #makeRoom: DeskWorld['makeRoom'] = async (wish) => {
+    this.#waiting += 1;
+    try {
+      return await this.#world.makeRoom(wish);
+    } finally {
+      this.#waiting -= 1;
+    }
+  };
 
   /** The context of an idle agent of the same model and size, emptied; null: there is none. */
   async #takeOver(agent: Agent, place: number, evicted: string[]): Promise<LiveContext | null> {

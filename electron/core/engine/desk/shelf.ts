@@ -223,6 +223,12 @@ export class Shelf {
       : (line.predictedBytes ?? 0);
   }
 
+  /** Booked for the engine itself on a device. */
+  engineBytes(deviceId: string): number {
+    const line = this.#world.ledger.booking(engineLineId(deviceId));
+    return line?.measuredBytes ?? line?.predictedBytes ?? 0;
+  }
+
   #gone(model: DeskModel): void {
     this.#world.ledger.release(weightsLineId(model));
     this.#settleEngine(model.deviceId);

@@ -31,3 +31,18 @@ describe('weights that the gateway serves too', () => {
     expect(bench.wrong()).toEqual([]);
   });
 });
+
+it('lets a model leave that agents use too while another agent waits for just that room', async () => {
+  await using bench = await deskBench({ capBytes: 400 * MB });
+  for (const name of ['idle', 'asker']) expect(await register(bench.desk, name)).toBe('ok');
+  const limits = { totalBytes: 100_000 * MB, floorBytes: 10 * MB, hardFloorBytes: 5 * MB };
+  bench.ledger.setLimits(DEVICE, { ...limits, capBytes: 240 * MB });
+  const { loadModel } = bench.engine;
+  bench.roomToMake = async () => {
+    // As the gateway's backend unloads it, which waits for the agents to have left.
+    const model = await loadModel.call(bench.engine, { path: '/models/idle.gguf', gpuLayers: null });
+    if (model.ok) await bench.engine.unloadModel(model.value.modelId);
+  };
+  expect((await answered(decode(bench.desk, 'asker', 4, 'x'))).generatedTokens).toBe(4);
+  expect(bench.wrong()).toEqual([]);
+});
