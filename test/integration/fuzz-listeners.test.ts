@@ -179,6 +179,40 @@ describe('hostile clients', () => {
       }
   }, 120_000);
 
+  it('can not end the runtime by what they ask for a websocket with, and leave no connection behind', async () => {
+    const open = await served.openFiles();
+    const more = [
+      '',
+      'trailer: a\r\n',
+      'te: trailers\r\ntrailer: a\r\n',
+      'expect: 100-continue\r\n',
+      'content-length: 5\r\n',
+      'transfer-encoding: chunked\r\n',
+      'x-a: \u00ff\u0080\r\n',
+      'x-a: a\u007fb\r\n',
+      'host: second\r\n',
+      'sec-websocket-key: two\r\n',
+      'proxy-connection: keep-alive\r\n',
+    ];
+    const paths = ['/x', '/\u00e9\u00ff', 'http://127.0.0.1:1/x', '/v1/../x', '*', `/${'a'.repeat(9_000)}`];
+    await under(more.length * paths.length, async (index) => {
+      const port = ports()[index % 2] ?? 0;
+      using client = new RawClient(port);
+      client.send(
+        Buffer.from(
+          `GET ${paths[index % paths.length]} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: AAAA\r\nsec-websocket-version: 13\r\n${more[index % more.length]}\r\n`,
+          'latin1',
+        ),
+      );
+      if (random(2) === 0) client.send('GET /smuggled HTTP/1.1\r\nhost: x\r\n\r\n');
+      if (random(2) === 0) client.socket.end();
+      await client.until((text) => text.includes('\r\n\r\n'), random(300));
+      expect(client.text).not.toMatch(/^HTTP\/1\.1 500/);
+    });
+    await isUnharmed('requests for a websocket');
+    await until(async () => (await served.openFiles()) <= open + 12, 30_000, 'the connections to be gone');
+  }, 120_000);
+
   it('are told when a head is too large, and are let go though they keep their side open', async () => {
     for (const port of ports()) {
       using client = new RawClient(port);

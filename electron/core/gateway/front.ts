@@ -14,7 +14,7 @@ import { findPortHolder } from '../http/port-holder.ts';
 import { http } from '../node-http.ts';
 import type { Gateway } from './gateway.ts';
 import { sendRefusal } from './refusals.ts';
-import { passWebSocket, wantsWebSocket } from './websocket.ts';
+import { passWebSocket, refuseUpgrade, wantsWebSocket } from './websocket.ts';
 
 const RETRY_MS = 5_000;
 /** As the gateway's own address: clients that keep a connection for as long as a server may must not find it gone. */
@@ -112,8 +112,7 @@ export class Fronts {
         passWebSocket({ request, socket, head, url });
         return;
       }
-      const status = verdict.allowed ? 502 : verdict.status;
-      socket.end(`HTTP/1.1 ${status} \r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+      refuseUpgrade(socket, verdict.allowed ? 502 : verdict.status);
     });
     server.on('clientError', refuseNonsense);
     limitConnections(server, connectionLimit(openFilesLimit()) / 4);
