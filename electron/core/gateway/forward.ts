@@ -111,7 +111,7 @@ class Forwarding implements Dispatcher.DispatchHandler {
   onResponseStart(
     controller: Dispatcher.DispatchController,
     status: number,
-    _headers: unknown,
+    headers: Readonly<Record<string, string | string[] | undefined>>,
     statusMessage?: string,
   ): void {
     // 100 to 199 announce an answer, they are none.
@@ -119,7 +119,7 @@ class Forwarding implements Dispatcher.DispatchHandler {
     const { unsaid, isLost, begun } = this.#request;
     this.#status = status;
     this.#statusMessage = statusMessage === '' ? undefined : statusMessage;
-    this.#rawHeaders = wireHeaders(controller.rawHeaders);
+    this.#rawHeaders = wireHeaders(controller.rawHeaders, headers);
     if (unsaid !== null) this.#rawHeaders = unsaid.headers(this.#rawHeaders);
     if (unsaid !== null && status >= 400) this.#hiding = unsaid.body();
     const mayBeLost = isLost !== null && status >= 500;
@@ -147,7 +147,7 @@ class Forwarding implements Dispatcher.DispatchHandler {
     if (this.#held !== null && !this.#sendHeld(Buffer.concat(this.#held))) return;
     const rest = this.#hiding?.end();
     if (rest !== undefined) this.#outlet.write(rest);
-    const trailers = wireHeaders(controller.rawTrailers);
+    const trailers = wireHeaders(controller.rawTrailers, {});
     if (trailers.length > 0) this.#request.response.addTrailers(pairs(trailers));
     this.#request.ended?.();
     this.#outlet.end();
@@ -217,9 +217,23 @@ class Forwarding implements Dispatcher.DispatchHandler {
   }
 }
 
-function wireHeaders(raw: Dispatcher.DispatchController['rawHeaders']): string[] {
+/** Spelled and ordered as they came. `parsed`: by lower-case names; a value that stands alone is read already. */
+function wireHeaders(
+  raw: Dispatcher.DispatchController['rawHeaders'],
+  parsed: Readonly<Record<string, string | string[] | undefined>>,
+): string[] {
   if (!Array.isArray(raw)) return [];
-  return raw.map((part) => (typeof part === 'string' ? part : part.toString('latin1')));
+  const wire: string[] = [];
+  for (let index = 0; index + 1 < raw.length; index += 2) {
+    const name = textOf(raw[index]);
+    const read = parsed[name.toLowerCase()];
+    wire.push(name, typeof read === 'string' ? read : textOf(raw[index + 1]));
+  }
+  return wire;
+}
+
+function textOf(part: Buffer | string | undefined): string {
+  return typeof part === 'string' ? part : (part?.toString('latin1') ?? '');
 }
 
 function pairs(raw: readonly string[]): [string, string][] {

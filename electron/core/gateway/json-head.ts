@@ -64,9 +64,12 @@ export class JsonHeadScan {
         at += 1;
         continue;
       }
-      const quoteAt = endOf(chunk.indexOf(QUOTE, at), chunk);
-      if (backslashAt < at) backslashAt = endOf(chunk.indexOf(BACKSLASH, at), chunk);
-      const to = Math.min(quoteAt, backslashAt);
+      let to = nearEnd(chunk, at);
+      if (to < 0) {
+        const quoteAt = endOf(chunk.indexOf(QUOTE, at), chunk);
+        if (backslashAt < at) backslashAt = endOf(chunk.indexOf(BACKSLASH, at), chunk);
+        to = Math.min(quoteAt, backslashAt);
+      }
       this.#keep(chunk, at, to);
       at = to;
       if (at >= chunk.length) break;
@@ -155,6 +158,19 @@ export class JsonHeadScan {
     this.#key = null;
     this.#expectsKey = true;
   }
+}
+
+/** Most strings are short, and `indexOf` is a call out of JavaScript that costs more than their bytes. */
+const NEAR_BYTES = 64;
+
+/** Of the next quote or backslash nearby; -1: there is none. */
+function nearEnd(chunk: Buffer, from: number): number {
+  const to = Math.min(chunk.length, from + NEAR_BYTES);
+  for (let at = from; at < to; at += 1) {
+    const byte = chunk[at];
+    if (byte === QUOTE || byte === BACKSLASH) return at;
+  }
+  return -1;
 }
 
 function endOf(index: number, chunk: Buffer): number {

@@ -93,8 +93,12 @@ export function readHead(request: IncomingMessage): Promise<HeadRead> {
         return;
       }
       scan.feed(chunk);
-      // Its end comes right behind: then it can be sent again.
-      if (size <= KEPT_BYTES || (size === announced && heldBytes === size)) return;
+      // All of it is here, and can be sent again.
+      if (size === announced && heldBytes === size) {
+        done(true);
+        return;
+      }
+      if (size <= KEPT_BYTES) return;
       const { model, stream } = scan.head;
       if (scan.done || (model !== null && (stream !== null || size > HELD_BYTES))) {
         done(false);
