@@ -6,6 +6,8 @@ export interface IndexerRow {
   readonly key: number;
   /** Kept beside the keys where the cache is no latent one, and used by nobody. */
   readonly value: number;
+  /** The same, in llama.cpp 0.4.0 alone. */
+  readonly formerValue: number;
 }
 
 interface Stack {
@@ -27,12 +29,17 @@ export function indexerRows(header: GgufHeader, count: number, stack: Stack): re
   const has = key === 0 ? null : ownEntry(RULES, header.architecture)?.(header, count, stack);
   if (has == null) return Array.from({ length: count }, () => null);
   const value = WITH_VALUES.has(header.architecture) ? stack.valueLength : 0;
-  const row = { key: key * (ownEntry(KEY_LENGTHS, header.architecture) ?? 1), value };
+  const row: IndexerRow = {
+    key: key * (ownEntry(KEY_LENGTHS, header.architecture) ?? 1),
+    value,
+    formerValue: FORMERLY_WITH_VALUES.has(header.architecture) ? stack.valueLength : 0,
+  };
   const end = WITH_NEXT_TOKEN.has(header.architecture) ? count : stack.main;
   return Array.from({ length: count }, (_, index) => (index < end && has(index) ? row : null));
 }
 
 const WITH_VALUES = new Set(['minimax-m3']);
+const FORMERLY_WITH_VALUES = new Set(['qwen4exp']);
 /** Their next-token layers have one too. */
 const WITH_NEXT_TOKEN = new Set(['qwen4exp']);
 /** Rows of several key lengths: GLM 5 Next keeps its pooled keys beside. */

@@ -57,17 +57,22 @@ export function ubatchOf(flags: Pick<LoadFlags, 'batch' | 'ubatch'>, contextToke
  * where they draft: so on this build for every architecture that has them. llama.cpp 0.4.0 gave them a cache
  * with the others', used or not, and drafting made a second context of all layers.
  */
-export const NEXT_TOKEN_APART_BUILD = 11_669;
+export const SEEN_BUILD = 11_669;
 /** These were apart before. */
 const APART =
   /^(?:qwen3next|qwen35|qwen35moe|nemotron_h_moe|step35|hy_v3|glm-dsa|mimo2|deepseek32|dots3note)$/;
 /** These hold them with the others to this day. */
 const WITH_OTHERS = /^(?:bailingmoe3|kimi-linear|kimi-k3)$/;
 
+/** A server before the one that all this was seen on; where its build is not known it counts as new. */
+function isFormer(flags: LoadFlags): boolean {
+  return flags.build !== null && flags.build < SEEN_BUILD;
+}
+
 /** How many caches each layer has: those of the main stack, and those for further tokens. */
 function cachesOf(facts: ModelFacts, flags: LoadFlags): { readonly main: number; readonly next: number } {
   const { architecture } = facts;
-  const isOlder = flags.build !== null && flags.build < NEXT_TOKEN_APART_BUILD && !APART.test(architecture);
+  const isOlder = flags.build !== null && flags.build < SEEN_BUILD && !APART.test(architecture);
   const drafting = facts.nextTokenLayers > 0 && flags.nextTokenDraft > 0 ? 1 : 0;
   const withOthers = isOlder || WITH_OTHERS.test(architecture) ? 1 : 0;
   return { main: isOlder ? 1 + drafting : 1, next: drafting + withOthers };
@@ -104,7 +109,8 @@ export function layerCacheBytes(
     const indexer =
       layer.indexer === null
         ? 0
-        : packedBytes(typeK, layer.indexer.key) + packedBytes(typeV, layer.indexer.value);
+        : packedBytes(typeK, layer.indexer.key) +
+          packedBytes(typeV, layer.indexer.value + (isFormer(flags) ? layer.indexer.formerValue : 0));
     if (latent !== null) {
       const row = latent.byKeys ? layer.keyElements : latent.rowElements;
       const values = latentValues ? packedBytes(typeV, latent.rankElements) : 0;

@@ -111,6 +111,14 @@ describe('caches of a kind of their own', () => {
     expect(kvMib(header, { contextTokens: 4096 })).toBe((4096 * (32 * 2048 + 29 * (128 + 128)) * 2) / MIB);
   });
 
+  it('are an indexer’s keys in the layers of Qwen 4 that attend, with values beside them in older builds', () => {
+    const keys = { ...PLAIN, '.full_attention_interval': 4, '.attention.indexer.key_length': 128 };
+    const header = headerOfKeys('qwen4exp', { ...keys, '.ssm.inner_size': 64, '.ssm.state_size': 64 });
+    const asked = { contextTokens: 4096 };
+    expect(kvMib(header, asked)).toBe((8 * 4096 * (2048 + 128) * 2) / MIB);
+    expect(kvMib(header, { ...asked, build: 10_000 })).toBe((8 * 4096 * (2048 + 256) * 2) / MIB);
+  });
+
   it('are a window and pressed keys in DeepSeek V4, for each sequence by itself', () => {
     const header = headerOfKeys('deepseek4', {
       ...PLAIN,
