@@ -12,14 +12,11 @@ const RECORDS_AT_ONCE = 256;
 const RECORD_BYTES = 8192;
 
 /**
- * Follows /dev/kmsg without waiting in a read, so that no thread and no process has to: nothing outlives us.
- * null: this user may not read it.
+ * Follows /dev/kmsg from now on without waiting in a read, so that no thread and no process has to: nothing
+ * outlives us. What is there already is passed over by reading it: its times are of a clock that stands
+ * still in a suspend and that nobody else sets. null: this user may not read it.
  */
-export function followKmsg(
-  path: string,
-  sinceUs: number,
-  onMessage: (message: string) => void,
-): KmsgReader | null {
+export function followKmsg(path: string, onMessage: (message: string) => void): KmsgReader | null {
   let file: number;
   try {
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -29,6 +26,7 @@ export function followKmsg(
   const buffer = Buffer.alloc(RECORD_BYTES);
   let timer: NodeJS.Timeout | null = null;
   let isStopped = false;
+  let isOld = true;
   const later = (inMs: number): void => {
     timer = setTimeout(look, inMs);
     timer.unref();
@@ -38,11 +36,13 @@ export function followKmsg(
       const bytes = readNow(file, buffer);
       if (bytes === 'gone') return;
       if (bytes === 'nothing') {
+        isOld = false;
         later(EVERY_MS);
         return;
       }
+      if (isOld) continue;
       for (const line of buffer.toString('utf8', 0, bytes).split('\n')) {
-        const message = kmsgMessage(line, sinceUs);
+        const message = kmsgMessage(line);
         if (message !== null) onMessage(message);
       }
     }

@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { uptime } from 'node:os';
 import { journalSpeaks } from './access.ts';
 import { followKmsg, type KmsgReader } from './kmsg.ts';
 import { journalMessage } from './trouble.ts';
@@ -22,7 +21,6 @@ const FOLLOW = ['--dmesg', '--follow', '--lines=0', '--output=json', '--quiet'];
  * more; where neither may be read that is said, and nothing else happens.
  */
 export function followKernelLog(onMessage: (message: string) => void, kmsgPath = '/dev/kmsg'): KernelLog {
-  const sinceUs = uptime() * 1e6;
   let child: ChildProcess | null = null;
   let kmsg: KmsgReader | null = null;
   let timer: NodeJS.Timeout | null = null;
@@ -30,7 +28,7 @@ export function followKernelLog(onMessage: (message: string) => void, kmsgPath =
   let isStopped = false;
 
   const readKmsg = (): void => {
-    kmsg = followKmsg(kmsgPath, sinceUs, onMessage);
+    kmsg = followKmsg(kmsgPath, onMessage);
     if (kmsg === null)
       note =
         "The kernel's log can't be read, so that trouble of the driver is not told: join the group systemd-journal or adm for that.";

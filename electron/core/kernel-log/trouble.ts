@@ -154,8 +154,7 @@ export function journalMessage(line: string): string | null {
   }
 }
 
-/** One record of /dev/kmsg (Documentation/ABI/testing/dev-kmsg); null: it continues another, or was before `sinceUs` (since boot). */
-export function kmsgMessage(line: string, sinceUs: number): string | null {
-  const match = /^\d+,\d+,(\d+),[^;]*;(.*)$/.exec(line);
-  return match === null || Number(match[1]) < sinceUs ? null : (match[2] ?? null);
+/** One record of /dev/kmsg (Documentation/ABI/testing/dev-kmsg); null: it continues another. */
+export function kmsgMessage(line: string): string | null {
+  return /^\d+,\d+,\d+,[^;]*;(.*)$/.exec(line)?.[1] ?? null;
 }
