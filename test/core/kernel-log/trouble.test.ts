@@ -119,7 +119,7 @@ describe('where lines come from', () => {
       expect(journalMessage(line)).toBeNull();
   });
 
-  it('/dev/kmsg gives records, of which those from before do not count', () => {
+  it('/dev/kmsg gives records, and lines that continue one', () => {
     expect(kmsgMessage('3,1204,5000000,-;amdgpu: hello; there')).toBe('amdgpu: hello; there');
     expect(kmsgMessage(' SUBSYSTEM=pci')).toBeNull();
   });
