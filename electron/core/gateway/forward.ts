@@ -118,7 +118,8 @@ class Forwarding implements Dispatcher.DispatchHandler {
     if (status < 200) return;
     const { unsaid, isLost, begun } = this.#request;
     this.#status = status;
-    this.#statusMessage = statusMessage === '' ? undefined : statusMessage;
+    // One in another script than Latin can't be sent on, and means nothing (RFC 9112 §4).
+    this.#statusMessage = /^[\t\x20-\x7e\x80-\xff]+$/.test(statusMessage ?? '') ? statusMessage : undefined;
     this.#rawHeaders = wireHeaders(controller.rawHeaders, headers);
     if (unsaid !== null) this.#rawHeaders = unsaid.headers(this.#rawHeaders);
     if (unsaid !== null && status >= 400) this.#hiding = unsaid.body();

@@ -39,6 +39,19 @@ describe('forward', () => {
     expect(answer.headers['x-landlord-route']).toBe('local');
   });
 
+  it.each(['n\u00e3o', '\u4e2d\u6587', 'a\u0001b', ''])(
+    'passes on an answer whose reason is %j',
+    async (reason) => {
+      await using upstream = await rawUpstream((socket) => {
+        socket.end(`HTTP/1.1 404 ${reason}\r\nContent-Length: 2\r\n\r\nab`);
+      });
+      await using proxy = await forwardingProxy(upstream.port);
+      const answer = await rawRequest(proxy.port);
+      expect(answer.status).toBe(404);
+      expect(answer.body.toString()).toBe('ab');
+    },
+  );
+
   it('passes on what stands behind the body', async () => {
     await using upstream = await rawUpstream((socket) => {
       socket.write(STREAM);
