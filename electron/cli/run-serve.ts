@@ -1,3 +1,4 @@
+import { fstatSync } from 'node:fs';
 import type { Result } from '../../shared/errors.ts';
 import { formatBytes } from '../../shared/format.ts';
 import type { LandlordState } from '../../shared/state.ts';
@@ -13,7 +14,7 @@ import { usageError } from './usage.ts';
 /** `startRuntime`, as far as it is needed here. */
 export type StartRuntime = (
   options: Pick<RuntimeOptions, 'configPath' | 'stateDir' | 'port'>,
-) => Promise<Result<Pick<Runtime, 'state' | 'onState' | 'openUrl' | 'stop'>>>;
+) => Promise<Result<Pick<Runtime, 'state' | 'onState' | 'url' | 'openUrl' | 'stop'>>>;
 
 /** How long the first reading of devices and backends is waited for before it is told of. */
 const FIRST_LOOK_MS = 3000;
@@ -24,11 +25,25 @@ export const runServe: Run = async (invocation, terminal) => {
   // Before anything starts: a signal during the start stops what has started.
   const signal = firstSignal();
   const { startRuntime } = await import('../core/runtime.ts');
-  const code = await serve(invocation, terminal, startRuntime, signal);
+  const code = await serve(invocation, terminal, startRuntime, signal, goesToJournal(process.env));
   // All is in order now, and no child that hangs in a driver, nor the rest of one that could not be started, holds up the end.
   setTimeout(() => process.exit(code), LEAVE_LIMIT_MS).unref();
   return code;
 };
+
+/**
+ * Whether what is printed is kept by the journal, where a group of users may read it: the address that opens
+ * the page is none of theirs. `JOURNAL_STREAM` is the journal's own file (systemd.exec(5)), also for children.
+ */
+export function goesToJournal(env: Readonly<Record<string, string | undefined>>, output = 1): boolean {
+  if (env.JOURNAL_STREAM === undefined) return false;
+  try {
+    const { dev, ino } = fstatSync(output);
+    return env.JOURNAL_STREAM === `${dev}:${ino}`;
+  } catch {
+    return false;
+  }
+}
 
 /** Starts a runtime, tells where its page is and what was found, and stops it in order on a signal. */
 export async function serve(
@@ -36,6 +51,7 @@ export async function serve(
   terminal: Terminal,
   startRuntime: StartRuntime,
   signal: Promise<unknown>,
+  toJournal = false,
 ): Promise<number> {
   const port = readPort(invocation, 0);
   if (!port.ok) return usageError(invocation.command, port.error.message, terminal);
@@ -49,7 +65,11 @@ export async function serve(
     return exitCodeOf(started.error);
   }
   const runtime = started.value;
-  terminal.out(`VRAM Landlord is running; its page opens once with ${runtime.openUrl}`);
+  terminal.out(
+    toJournal
+      ? `VRAM Landlord is running at ${runtime.url}; \`landlord open\` opens its page`
+      : `VRAM Landlord is running; its page opens once with ${runtime.openUrl}`,
+  );
   const look = await Promise.race([firstLook(runtime), signal.then(() => null)]);
   if (look !== null) {
     terminal.out(plain(foundText(look)));

@@ -1,7 +1,8 @@
+import { fstatSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parseInvocation } from '../../electron/cli/arguments.ts';
 import { COMMANDS } from '../../electron/cli/commands.ts';
-import { foundText, type StartRuntime, serve } from '../../electron/cli/run-serve.ts';
+import { foundText, goesToJournal, type StartRuntime, serve } from '../../electron/cli/run-serve.ts';
 import type { Terminal } from '../../electron/cli/terminal.ts';
 import { fail, ok } from '../../shared/errors.ts';
 import { createFakeRuntime, sampleState } from '../support/fake-runtime.ts';
@@ -40,6 +41,7 @@ describe('serve', () => {
       return ok({
         state: runtime.state,
         onState: runtime.onState,
+        url: 'http://127.0.0.1:9',
         openUrl: 'http://127.0.0.1:9/?key=k',
         stop: async () => void order.push('stopped'),
       });
@@ -77,5 +79,35 @@ describe('serve', () => {
     expect(foundText({ ...sampleState(), devices: [], backends: [] })).toBe(
       'No device read yet · no backend found yet',
     );
+  });
+});
+
+describe('the address that opens the page', () => {
+  it('is not given to the journal, which a group of users may read', async () => {
+    const runtime = createFakeRuntime(sampleState());
+    const screen = terminal();
+    const command = COMMANDS.find((candidate) => candidate.name === 'serve');
+    const invocation = command === undefined ? null : parseInvocation(command, []);
+    if (invocation?.ok !== true) throw new Error('no serve');
+    const start: StartRuntime = async () =>
+      ok({
+        state: runtime.state,
+        onState: runtime.onState,
+        url: 'http://127.0.0.1:9',
+        openUrl: 'http://127.0.0.1:9/?key=k',
+        stop: async () => {},
+      });
+    await serve(invocation.value, screen, start, Promise.resolve('SIGTERM'), true);
+    expect(screen.outs[0]).toBe(
+      'VRAM Landlord is running at http://127.0.0.1:9; `landlord open` opens its page',
+    );
+    expect(screen.outs.join()).not.toContain('key=');
+  });
+
+  it('is told everywhere else, also to a terminal that was started by a service', () => {
+    const { dev, ino } = fstatSync(2);
+    expect(goesToJournal({ JOURNAL_STREAM: `${dev}:${ino}` }, 2)).toBe(true);
+    expect(goesToJournal({ JOURNAL_STREAM: '9:12345678' }, 2)).toBe(false);
+    expect(goesToJournal({}, 2)).toBe(false);
   });
 });
