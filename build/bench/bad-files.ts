@@ -33,6 +33,9 @@ export async function badFileCosts(folder: string): Promise<readonly BadFileCost
     return bytes;
   };
   const list = whole.indexOf('tokenizer.ggml.tokens') + 'tokenizer.ggml.tokens'.length + 8;
+  const layers = Buffer.from(whole);
+  const blockCount = 'llama.block_count';
+  layers.writeUInt32LE(2 ** 32 - 1, layers.indexOf(blockCount) + blockCount.length + 4);
   const good = await writeGguf(at('good.gguf'), llama());
   const cut = await writeGguf(at('cut.gguf'), llama());
   await truncate(cut, 100_000);
@@ -44,6 +47,7 @@ export async function badFileCosts(folder: string): Promise<readonly BadFileCost
     writeFile(at('tensors.gguf'), patched(8, 2n ** 63n)),
     writeFile(at('keys.gguf'), patched(16, 2n ** 63n)),
     writeFile(at('list.gguf'), patched(list, 2n ** 63n)),
+    writeFile(at('layers.gguf'), layers),
     writeFile(at('empty.gguf'), ''),
     ...[1, 2].map((part) =>
       symlink(`ring-0000${3 - part}-of-00002.gguf`, at(`ring-0000${part}-of-00002.gguf`)),
@@ -59,6 +63,7 @@ export async function badFileCosts(folder: string): Promise<readonly BadFileCost
     ['2^63 tensors', at('tensors.gguf')],
     ['2^63 keys', at('keys.gguf')],
     ['2^63 words', at('list.gguf')],
+    ['2^32 layers', at('layers.gguf')],
     ['parts in a ring', at('ring-00001-of-00002.gguf')],
     ['a folder', folder],
     ['a pipe', at('pipe.gguf')],

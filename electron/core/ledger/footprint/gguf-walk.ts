@@ -31,6 +31,8 @@ const MOST_ELEMENTS = 16_777_216;
 const MOST_HEADER_BYTES = 536_870_912;
 const MOST_DIMENSIONS = 4;
 const LONGEST_KEY = 65_535;
+/** ggml has room for 63 (`GGML_MAX_NAME`). */
+const LONGEST_TENSOR_NAME = 1_024;
 /** Per-layer lists are kept; llama.cpp allows 512 layers. */
 const LONGEST_KEPT_LIST = 4_096;
 const LONGEST_KEPT_TEXT = 1_024;
@@ -162,7 +164,7 @@ function shown(name: string): string {
 
 async function walkTensor(cursor: Cursor, names: Set<string>): Promise<Buffer> {
   cursor.mark();
-  onlyOnce(names, await cursor.text(LONGEST_KEY));
+  onlyOnce(names, await cursor.text(LONGEST_TENSOR_NAME));
   const dimensions = await cursor.u32();
   if (dimensions > MOST_DIMENSIONS)
     throw new Unbelievable(`has a tensor of ${dimensions} dimensions, which can not be.`);
@@ -247,11 +249,7 @@ class Cursor {
 
   async skip(bytes: number): Promise<void> {
     if (this.skipHere(bytes)) return;
-    if (this.position + bytes > this.#fileBytes) throw new CutOff();
-    if (this.position + bytes > MOST_HEADER_BYTES)
-      throw new Unbelievable(
-        `says that its header is longer than ${MOST_HEADER_BYTES} bytes, which can not be.`,
-      );
+    this.#check(bytes);
     // A short stretch may be kept by the caller; a long one is passed over.
     if (bytes <= BLOCK_BYTES) {
       await this.#ensure(bytes);
@@ -263,11 +261,20 @@ class Cursor {
     this.#block = Buffer.alloc(0);
   }
 
+  /** So many more bytes are in the file, and still a header's. */
+  #check(bytes: number): void {
+    if (this.position + bytes > this.#fileBytes) throw new CutOff();
+    if (this.position + bytes > MOST_HEADER_BYTES)
+      throw new Unbelievable(
+        `says that its header is longer than ${MOST_HEADER_BYTES} bytes, which can not be.`,
+      );
+  }
+
   /** What was marked stays in the block. */
   async #ensure(bytes: number): Promise<void> {
     if (this.has(bytes)) return;
-    const position = this.position;
-    if (position + bytes > this.#fileBytes) throw new CutOff();
+    this.#check(bytes);
+    const { position } = this;
     const from = this.#mark >= this.#blockAt && position - this.#mark <= LONGEST_KEPT ? this.#mark : position;
     const length = Math.min(position - from + Math.max(BLOCK_BYTES, bytes), this.#fileBytes - from);
     const block = Buffer.alloc(length);

@@ -190,6 +190,12 @@ describe('a file that can not be used', () => {
     expect(await messageFor(await fileOf(bytes))).toMatch(/damaged|usable/);
   });
 
+  it('has a tensor with a name longer than any', async () => {
+    const spec = llama();
+    const bytes = whole({ ...spec, tensors: [{ name: 'x'.repeat(2_000), shape: [8] }, ...spec.tensors] });
+    expect(await messageFor(await fileOf(bytes))).toContain('a name of 2000 bytes');
+  });
+
   it('names a tensor or a key twice, which no server loads', async () => {
     const spec = llama();
     const [first] = spec.tensors;
