@@ -148,7 +148,8 @@ describe('rule 12: watching never changes what is watched', () => {
     await until(() => server.streams() === 1 && backend.snapshot().models.length > 0, 5_000, 'the stream');
     server.asked.length = 0;
     await until(() => ticks >= 600, 30_000, '600 ticks');
-    return new Set(server.asked);
+    // The list that is read once more when the stream opens may still come; it names no model.
+    return new Set(server.asked.filter((asked) => asked !== 'GET /models'));
   }
   let ticks = 0;
   const models = ['loaded', 'sleeping', 'loading', 'unloaded'].map((value) =>
