@@ -180,4 +180,26 @@ describe('two sessions on models that do not fit beside each other', () => {
     // A few turns each, not one: loading takes longer here than who waits is patient.
     expect(loads.length).toBeLessThanOrEqual(8);
   });
+
+  it('do not wait for batch work, which makes way for them', async () => {
+    await landlord.must({ type: 'unload', model: 'router/two', force: true }).catch(() => undefined);
+    let served = 0;
+    let isOver = false;
+    const batch = async (): Promise<void> => {
+      while (!isOver) {
+        const headers = { 'content-type': 'application/json', 'x-landlord-class': 'batch' };
+        const answer = await request(port(), 'POST', '/v1/chat/completions', headers, body('one', false));
+        expect(answer.status, answer.text).toBe(200);
+        served += 1;
+      }
+    };
+    const going = batch();
+    await until(() => served > 5, 60_000, 'the batch to be at it');
+    const before = served;
+    expect((await ask('two', 'person')).status).toBe(200);
+    // Those that were under way, and none that came after.
+    expect(served - before).toBeLessThanOrEqual(3);
+    isOver = true;
+    await going;
+  });
 });

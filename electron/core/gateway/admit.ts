@@ -1,4 +1,5 @@
 import { fail, ok, type Result } from '../../../shared/errors.ts';
+import type { TurnClass } from '../gate/sidecar.ts';
 import type { ModelView } from '../loop/model-view.ts';
 import { availabilityOf, isAwake } from './admission.ts';
 import type { Exchange } from './exchange.ts';
@@ -22,7 +23,7 @@ export function admit(
   waiting: Waiting | null,
 ): Result<void> | Promise<Result<void>> {
   if (view === null || exchange.work === 'other') return ok(undefined);
-  if (isThere(parts, view) && parts.turnover.before(view) === null) return ok(undefined);
+  if (isThere(parts, view) && parts.turnover.before(view, asker.conduct.class) === null) return ok(undefined);
   return admitLater(parts, exchange, view, asker, waiting);
 }
 
@@ -55,7 +56,7 @@ async function admitLater(
           class: turnClass,
           sinceMs: fromMs,
         });
-      if (!(await waitFor(parts, exchange, view, denied, remainingMs))) return denied.result;
+      if (!(await waitFor(parts, exchange, view, turnClass, denied, remainingMs))) return denied.result;
     }
   } finally {
     place?.[Symbol.dispose]();
@@ -83,7 +84,7 @@ async function tryOnce(
 ): Promise<Denied | null> {
   const { turnover, admission } = parts;
   const waits = asker.conduct.memoryWaitMs > 0;
-  const before = turnover.before(view);
+  const before = turnover.before(view, asker.conduct.class);
   if (before !== null) {
     const why = `${before.modelId} has waited longer for the memory of ${view.id}`;
     const result = fail('local_backend_busy', `${why}, whose turns make way for it.`);
@@ -91,7 +92,7 @@ async function tryOnce(
   }
   // One that is there needs no more room, however full it is beside it.
   if (isThere(parts, view)) return null;
-  const holding = turnover.holding(view);
+  const holding = turnover.holding(view, asker.conduct.class);
   if (holding !== null && waits) {
     const why = `${view.id} needs the memory of ${holding.modelId}, which has just been loaded and is in use`;
     return {
@@ -136,6 +137,7 @@ async function waitFor(
   parts: GatewayParts,
   exchange: Exchange,
   view: ModelView,
+  turnClass: TurnClass,
   { code, passes }: Denied,
   limitMs: number,
 ): Promise<boolean> {
@@ -145,7 +147,7 @@ async function waitFor(
   const isWorthATry = (): boolean => {
     const now = loop.models.get(view.id);
     if (code === 'big_models_asleep') return loop.wishes.sleep === null;
-    if (code === 'local_backend_busy') return now === null || parts.turnover.before(now) === null;
+    if (code === 'local_backend_busy') return now === null || parts.turnover.before(now, turnClass) === null;
     if (passes !== null && passes !== 'by_itself') return parts.monotonicMs() >= passes.atMs;
     if (parts.monotonicMs() < retryAtMs) return false;
     return (

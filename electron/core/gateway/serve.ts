@@ -140,7 +140,7 @@ async function serveRoute(parts: GatewayParts, exchange: Exchange, route: Route)
       parts.queue(deviceId).felt(outcome.firstByteAtMs - exchange.arrivedAtMs - exchange.waitedMs, beside);
   } finally {
     waiting.end();
-    if (modelId !== null) parts.turnover.used(modelId);
+    if (modelId !== null) parts.turnover.used(modelId, turnClass);
   }
 }
 

@@ -46,13 +46,19 @@ export interface MemoryWaiter {
   readonly sinceMs: number;
 }
 
-/** Whether it has waited so long that others stand back for it. */
+/** Whether it has waited so long that others' turns stand back for it: batch does at once for an interactive one. */
 export function isDue(
-  { sinceMs, class: turnClass }: MemoryWaiter,
+  { sinceMs, class: waiting }: MemoryWaiter,
   nowMs: number,
   { agedMs, standBackMs } = TURNOVER_PACE,
+  turnClass: TurnClass = 'interactive',
 ): boolean {
-  return (nowMs - sinceMs) % (agedMs[turnClass] + standBackMs) >= agedMs[turnClass];
+  const phaseMs = (nowMs - sinceMs) % (agedMs[waiting] + standBackMs);
+  return makesWay(turnClass, waiting) ? phaseMs < standBackMs : phaseMs >= agedMs[waiting];
+}
+
+function makesWay(turnClass: TurnClass, waiting: TurnClass): boolean {
+  return turnClass === 'batch' && waiting === 'interactive';
 }
 
 export interface Holding {
@@ -64,7 +70,7 @@ export class Turnover {
   readonly #context: CommandContext;
   readonly #pace: TurnoverPace;
   readonly #waiters = new Set<MemoryWaiter>();
-  readonly #usedAtMs = new Map<string, number>();
+  readonly #usedAtMs = new Map<string, Record<TurnClass, number>>();
 
   constructor(context: CommandContext, pace: TurnoverPace = TURNOVER_PACE) {
     this.#context = context;
@@ -72,8 +78,14 @@ export class Turnover {
   }
 
   /** A turn of that model has ended. */
-  used(modelId: string): void {
-    this.#usedAtMs.set(modelId, this.#context.clock.monotonicMs());
+  used(modelId: string, turnClass: TurnClass): void {
+    this.#usedAtMs.set(modelId, { ...this.#usesOf(modelId), [turnClass]: this.#context.clock.monotonicMs() });
+  }
+
+  /** When it last was by our turns of either class. */
+  #usesOf(modelId: string): Record<TurnClass, number> {
+    const never = Number.NEGATIVE_INFINITY;
+    return this.#usedAtMs.get(modelId) ?? { interactive: never, batch: never };
   }
 
   /** It waits for memory until it is disposed. */
@@ -83,16 +95,17 @@ export class Turnover {
   }
 
   /** Who has waited so long for what this model holds that its new turns wait first; null: nobody. */
-  before(view: ModelView): MemoryWaiter | null {
+  before(view: ModelView, turnClass: TurnClass): MemoryWaiter | null {
     if (this.#waiters.size === 0 || view.status !== 'loaded' || !mayLeave(view)) return null;
     const nowMs = this.#context.clock.monotonicMs();
     // Loading may take longer than anybody's patience: what has come serves for a while all the same.
-    if (nowMs - view.observed.sinceMs < this.#pace.residencyMs) return null;
+    const isYoung = nowMs - view.observed.sinceMs < this.#pace.residencyMs;
     for (const waiter of this.#waiters) {
+      if (isYoung && !makesWay(turnClass, waiter.class)) continue;
       if (
         waiter.deviceId !== view.deviceId ||
         waiter.modelId === view.id ||
-        !isDue(waiter, nowMs, this.#pace)
+        !isDue(waiter, nowMs, this.#pace, turnClass)
       )
         continue;
       if (this.couldFit(waiter.modelId) === true) return waiter;
@@ -101,17 +114,18 @@ export class Turnover {
   }
 
   /** The model that has to leave for this one, and may not yet; null: there is none. */
-  holding(view: ModelView): Holding | null {
+  holding(view: ModelView, turnClass: TurnClass): Holding | null {
     const { loop, clock } = this.#context;
     const nowMs = clock.monotonicMs();
     const shortBytes = this.#shortBytes(view);
     if (view.deviceId === null || shortBytes === null || shortBytes <= 0) return null;
     const plan = roomPlan(loop, { deviceId: view.deviceId, denial: { shortBytes } });
     for (const victim of plan?.enough === true ? plan.models : []) {
-      const usedAtMs = Math.max(
-        victim.lastUsedAtMs ?? Number.NEGATIVE_INFINITY,
-        this.#usedAtMs.get(victim.id) ?? Number.NEGATIVE_INFINITY,
-      );
+      const uses = this.#usesOf(victim.id);
+      const seenAtMs = victim.lastUsedAtMs ?? Number.NEGATIVE_INFINITY;
+      // What its backend shows is that batch turn then: a person's comes first.
+      const isBatchs = turnClass === 'interactive' && seenAtMs <= uses.batch + this.#pace.lingerMs;
+      const usedAtMs = isBatchs ? uses.interactive : Math.max(seenAtMs, uses.interactive, uses.batch);
       // One that nobody has used yet was loaded by hand or at start: it has no session that goes on.
       if (!Number.isFinite(usedAtMs) || victim.batchOnly) continue;
       const untilMs = staysUntilMs({ loadedAtMs: victim.statusSinceMs, usedAtMs }, nowMs, this.#pace);

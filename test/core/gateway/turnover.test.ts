@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { isDue, type MemoryWaiter, staysUntilMs } from '../../../electron/core/gateway/turnover.ts';
+import {
+  isDue,
+  type MemoryWaiter,
+  staysUntilMs,
+  TURNOVER_PACE,
+} from '../../../electron/core/gateway/turnover.ts';
 
 describe('a model that was loaded for a turn', () => {
   it('stays while its session is likely to go on, and no longer than its residency', () => {
@@ -24,6 +29,14 @@ describe('one that waits for memory', () => {
     expect(isDue(waiter({}), 20_000)).toBe(true);
     expect(isDue(waiter({ class: 'batch' }), 20_000)).toBe(false);
     expect(isDue(waiter({ class: 'batch' }), 60_000)).toBe(true);
+  });
+
+  it('has batch stand back at once where it is interactive, and not for ever either', () => {
+    const due = (nowMs: number, turnClass: 'interactive' | 'batch') =>
+      isDue(waiter({}), nowMs, TURNOVER_PACE, turnClass);
+    expect([due(0, 'interactive'), due(0, 'batch')]).toEqual([false, true]);
+    expect([due(59_999, 'batch'), due(60_000, 'batch'), due(80_000, 'batch')]).toEqual([true, false, true]);
+    expect(isDue(waiter({ class: 'batch' }), 0, TURNOVER_PACE, 'batch')).toBe(false);
   });
 
   it('does not hold them back for ever', () => {
