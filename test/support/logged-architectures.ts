@@ -219,4 +219,14 @@ export const LOGGED_ARCHITECTURES: readonly LoggedArchitecture[] = [
     stateMib: [0, 0],
   },
   { architectures: 'minimax-01', keys: {}, kvMib: [4, 4, 4, 4], stateMib: [2.06, 2.06] },
+  {
+    architectures: 'hy_v4',
+    keys: {
+      ...LATENT,
+      '.attention.indexer.key_length': 128,
+      '.attention.indexer.types': [1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0],
+    },
+    kvMib: [116, null, null, null],
+    stateMib: [0, 0],
+  },
 ];

@@ -56,6 +56,10 @@ const RULES: Readonly<Record<string, Rule>> = {
     const long = (archNumber(header, 'context_length') ?? 0) >= GLM_LONG_CONTEXT;
     return (index) => !long || index < 2 || index % 4 === 2;
   },
+  hy_v4: (header, count) => {
+    const listed = perLayer(header, 'attention.indexer.types', count);
+    return (index) => listed?.[index] !== 0;
+  },
   dots3note: (header, count, { windowed }) => {
     const listed = perLayer(header, 'attention.indexer.types', count);
     return (index) => !windowed(index) && listed?.[index] !== 0;
@@ -92,6 +96,7 @@ export function selectionOf(header: GgufHeader, rows: readonly (IndexerRow | nul
       return { perCell: 2 * heads + 1, layers: 0, tokens: 0 };
     case 'deepseek32':
     case 'glm-dsa':
+    case 'hy_v4':
     case 'dots3note':
       return {
         perCell: 1.5,
