@@ -10,7 +10,7 @@ import { type BenchReport, figures } from './report.ts';
 /** Enough for figures that repeat, or only to see that everything works. */
 function plan(short: boolean) {
   return {
-    latency: short ? { warmUp: 50, rounds: 2, perRound: 10 } : { warmUp: 3_000, rounds: 40, perRound: 25 },
+    latency: short ? { warmUp: 50, rounds: 2, perRound: 10 } : { warmUp: 10_000, rounds: 40, perRound: 25 },
     streams: short
       ? [{ clients: 8, tokens: 40, rounds: 1 }]
       : [
