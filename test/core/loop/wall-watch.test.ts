@@ -58,15 +58,19 @@ describe('what is asked for "for two hours" takes two hours of the machine’s o
       },
       get: async () => kept,
     };
-    const before = { bootId: 'one', offsetMs: 1_000_000 };
+    const before = { bootId: 'one', offsetMs: 1_000_000, monotonicMs: 1_000_000 };
     new WishKeeper(store, () => before).write(asleep);
-    const read = async (bootId: string, offsetMs: number) =>
-      (await readWishes(store, { bootId, offsetMs })).sleep;
+    const read = async (bootId: string, offsetMs: number, monotonicMs = offsetMs) =>
+      (await readWishes(store, { bootId, offsetMs, monotonicMs })).sleep;
     expect(await read('one', 1_000_400)).toEqual(asleep.sleep);
     expect(await read('one', 1_000_000 + HOUR_MS)).toEqual({
       sinceMs: 1_000 + HOUR_MS,
       untilMs: 1_000 + 3 * HOUR_MS,
     });
+    // Suspended for as long besides.
+    expect((await read('one', 1_000_000 + HOUR_MS, 1_000_000 + 2 * HOUR_MS))?.sinceMs).toBe(1_000 + HOUR_MS);
+    // A container that was started anew, and is told its own uptime.
+    expect(await read('one', 1_000_000 + HOUR_MS, 1_000_000)).toEqual(asleep.sleep);
     expect(await read('two', 1_000_000 + HOUR_MS)).toEqual(asleep.sleep);
     kept = asleep;
     expect(await read('one', 1_000_000 + HOUR_MS)).toEqual(asleep.sleep);
@@ -74,7 +78,7 @@ describe('what is asked for "for two hours" takes two hours of the machine’s o
 
   it('compares with this machine’s own boot', () => {
     expect(setSince(wallOffset(), wallOffset())).toBe(0);
-    for (const odd of [null, 5, {}, { bootId: null }, { bootId: 'one', offsetMs: 'x' }])
-      expect(setSince(odd, { bootId: 'one', offsetMs: 0 })).toBe(0);
+    for (const odd of [null, 5, {}, { bootId: null }, { bootId: 'one', offsetMs: 'x', monotonicMs: 0 }])
+      expect(setSince(odd, { bootId: 'one', offsetMs: 0, monotonicMs: 0 })).toBe(0);
   });
 });
