@@ -145,6 +145,12 @@ describe('the book follows what backends do (rule 3)', () => {
     expect(book.book('sim:0')?.bookedBytes).toBe(SLEEPING_BYTES);
   });
 
+  it('takes a model for small that was asleep when it was first seen, before any reading', () => {
+    const book = ledger();
+    bookModel(book, modelView({ status: 'sleeping', predictedBytes: 18 * GB, atRest: false }), false, 1);
+    expect(book.book('sim:0')?.bookedBytes).toBe(SLEEPING_BYTES);
+  });
+
   it('keeps the line of a load of ours that its backend has not begun yet', () => {
     const book = ledger();
     const view = modelView({ predictedBytes: 18 * GB });

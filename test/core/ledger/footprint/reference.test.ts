@@ -18,7 +18,7 @@ const questionOf = (spec: Parameters<typeof headerOfSpec>[0], changes: Partial<L
   referenceQuestion(factsOf(headerOfSpec(spec)), flagsWith(changes));
 
 /** What llama.cpp would say if it agreed with us about exactly what it is asked. */
-function agreed(changes: Partial<LoadFlags>, model = header): ReferenceAnswer {
+function agreed(changes: Partial<LoadFlags>, model = header, build: number | null = null): ReferenceAnswer {
   const question = referenceQuestion(factsOf(model), flagsWith(changes));
   if (question === null) throw new Error('nothing to ask');
   const [whole, small] = question.ubatches.map((ubatch) =>
@@ -32,7 +32,7 @@ function agreed(changes: Partial<LoadFlags>, model = header): ReferenceAnswer {
         batch: ubatch,
         ubatch,
         gpuLayers: null,
-        build: null,
+        build,
       }),
       'cpu',
     ),
@@ -123,5 +123,20 @@ describe('our figure beside llama.cpp’s', () => {
     const flags = flagsWith({ latentCache: true });
     const ours = estimate(header, flags, 'cuda');
     expect(withReference(header, flags, ours, agreed({ contextTokens: 8192 }))).toBeNull();
+  });
+});
+
+describe('what another build does otherwise', () => {
+  it('is no error of ours: llama.cpp 0.4.0 keeps next-token layers with the others', () => {
+    const spec = llama({ ...WIDE, context: 32_768 });
+    const model = headerOfSpec(
+      { ...spec, architecture: 'glm4moe' },
+      { '.block_count': 16, '.nextn_predict_layers': 1 },
+    );
+    const changes = { contextTokens: 8192, slots: 1, build: 11_669 };
+    const ours = estimate(model, flagsWith(changes), 'cpu');
+    const checked = withReference(model, flagsWith(changes), ours, agreed(changes, model, 9_400));
+    expect(checked?.kvBytes).toBe(ours.kvBytes);
+    expect(checked?.notes.at(-1)).toContain('the same weights and caches');
   });
 });
