@@ -175,7 +175,9 @@ describe('a program that says no name', () => {
         );
         const messages = [{ role: 'user', content: 'abcd' }];
         asked.on('error', reject);
-        asked.end(JSON.stringify({ model: 'slow', max_tokens: tokens, ignore_eos: true, messages }));
+        // A router goes on with an answer that is no stream, also when its client has left.
+        const how = { stream: true, ignore_eos: true };
+        asked.end(JSON.stringify({ model: 'slow', max_tokens: tokens, messages, ...how }));
       });
     const state = () => landlord.runtime.state();
     await ask(1);
