@@ -23,8 +23,9 @@ interface Course {
   readonly endedAtMs: number;
 }
 
-/** Shorter answers say little of a pace. */
+/** Shorter answers say little of a pace: a small model's are over before the system's own noise is. */
 const LEAST_TOKENS = 16;
+const LEAST_MS = 1_000;
 /** So many answers one after the other. */
 const RUN = 3;
 const KEPT = 40;
@@ -66,6 +67,7 @@ function answerOf(record: RequestRecord): Answer | null {
   const { promptTokens, generatedTokens } = record;
   const perS = tokensPerS(record);
   if (perS === null || promptTokens === null || (generatedTokens ?? 0) < LEAST_TOKENS) return null;
+  if ((generatedTokens ?? 0) * 1000 < LEAST_MS * perS) return null;
   return { perS, promptTokens };
 }
 

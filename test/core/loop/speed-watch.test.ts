@@ -68,5 +68,8 @@ describe('a model that has become slow (28-vulkan-evicted-weights)', () => {
     const short = day();
     for (let index = 0; index < 5; index += 1) short(50);
     for (let index = 0; index < 6; index += 1) expect(short(5, { generatedTokens: 4 })).toBeNull();
+    const soon = day();
+    for (let index = 0; index < 5; index += 1) soon(2_000, { generatedMs: 50 });
+    for (let index = 0; index < 6; index += 1) expect(soon(500, { generatedMs: 200 })).toBeNull();
   });
 });
