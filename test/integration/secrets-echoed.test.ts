@@ -18,8 +18,13 @@ const secret = fc.oneof(
   fc.stringMatching(/^[a-f0-9]{32}$/),
   fc.stringMatching(/^[a-z]{6}[0-9]{4}[!$%^*()_.~-]{2}[a-z]{3}$/),
 );
+/** Written raw into an address, one like `80/…` reads as a port and a path. */
+const readsAsPort = /^\d{1,5}[/?#]/;
 const [backendKey = '', cloudKey = '', gatewayKey = '', password = '', query = '', pasted = '', option = ''] =
-  fc.sample(secret, 7);
+  fc.sample(
+    secret.filter((text) => !readsAsPort.test(text)),
+    7,
+  );
 const SECRETS = { backendKey, cloudKey, gatewayKey, password, query, pasted, option };
 /** Different bytes than the key, same secret. */
 const shapes = (text: string): readonly string[] => [

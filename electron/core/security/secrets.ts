@@ -11,8 +11,8 @@ const HIDDEN = '[hidden]';
 
 /** What stands before a secret, and the secret: the first group stays. Bounded, since servers send what they like. */
 const SHAPES: readonly RegExp[] = [
-  // http://user:password@host
-  /(\b[a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/?#"'<>]{1,400}(?=@)/gi,
+  // http://user:password@host, also where the password is written as it is, with slashes; a port is none.
+  /(\b[a-z][a-z0-9+.-]{0,20}:\/\/)(?:[^\s/?#"'<>]{1,400}|[^\s/?#"'<>:@]{0,100}:(?!\d{1,5}[/?#])[^\s"'<>@]{1,400})(?=@)/gi,
   // ?api_key=…
   /([?&;](?:[\w-]{0,40}(?:key|token|secret|password|passwd|signature)|auth|sig|pw)=)[^\s&;#"'<>)]+/gi,
   // Authorization: Bearer …, and without its name

@@ -68,6 +68,7 @@ describe('what is known to be a secret is in nothing that is told', () => {
 describe('what has the shape of a secret is in nothing that is told', () => {
   it.each([
     ['http://user:pa55-word@host:8080/v1 is down', 'pa55-word'],
+    ['http://user:7+3//b+/h=@host:8080/v1 is down', '7+3//b+/h='],
     ['https://onlyname@host/', 'onlyname'],
     ['GET /v1/models?api_key=abc&x=1', 'abc'],
     ['GET /v1/models?x=1&access_token=abc%20d', 'abc%20d'],
@@ -97,6 +98,7 @@ describe('what has the shape of a secret is in nothing that is told', () => {
     'started with --api-key-file /run/keys/llama',
     'http://127.0.0.1:8080/v1 answers with status 500 (no reason), see mail@example.com',
     'max tokens = 4096, tokens: 12',
+    'http://127.0.0.1:8080/v1/models/qwen@q4 answers with status 404',
     'asks-a-lot-of-questions-about-it is loaded',
   ])('and a sentence of ours stays as it is: %s', (text) => {
     expect(createSecrets().hide(text)).toBe(text);
