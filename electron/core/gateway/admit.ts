@@ -6,6 +6,7 @@ import type { Exchange } from './exchange.ts';
 import type { GatewayParts } from './gateway.ts';
 import type { Asker } from './outcome.ts';
 import type { Route } from './route.ts';
+import { standsAs } from './turnover.ts';
 import type { Waiting } from './waiting.ts';
 
 const RETRY_EVERY_MS = 2_000;
@@ -41,10 +42,11 @@ async function admitLater(
 ): Promise<Result<void>> {
   const fromMs = parts.monotonicMs();
   const { class: turnClass, memoryWaitMs, toldToWait } = asker.conduct;
+  const standing = (): TurnClass => standsAs(turnClass, parts.monotonicMs() - fromMs);
   let place: Disposable | null = null;
   try {
     for (;;) {
-      const denied = await tryOnce(parts, exchange, view, asker, waiting, place === null ? null : fromMs);
+      const denied = await tryOnce(parts, exchange, view, asker, standing(), waiting, place !== null);
       if (denied === null) return ok(undefined);
       const remainingMs = fromMs + memoryWaitMs - parts.monotonicMs();
       if (remainingMs <= 0 || !mayPass(parts, view, denied, toldToWait)) return denied.result;
@@ -56,7 +58,7 @@ async function admitLater(
           class: turnClass,
           sinceMs: fromMs,
         });
-      if (!(await waitFor(parts, exchange, view, turnClass, denied, remainingMs))) return denied.result;
+      if (!(await waitFor(parts, exchange, view, standing, denied, remainingMs))) return denied.result;
     }
   } finally {
     place?.[Symbol.dispose]();
@@ -79,12 +81,13 @@ async function tryOnce(
   exchange: Exchange,
   view: ModelView,
   asker: Asker,
+  turnClass: TurnClass,
   waiting: Waiting | null,
-  waitsSinceMs: number | null,
+  again: boolean,
 ): Promise<Denied | null> {
   const { turnover, admission } = parts;
   const waits = asker.conduct.memoryWaitMs > 0;
-  const before = turnover.before(view, asker.conduct.class);
+  const before = turnover.before(view, turnClass);
   if (before !== null) {
     const why = `${before.modelId} has waited longer for the memory of ${view.id}`;
     const result = fail('local_backend_busy', `${why}, whose turns make way for it.`);
@@ -92,7 +95,7 @@ async function tryOnce(
   }
   // One that is there needs no more room, however full it is beside it.
   if (isThere(parts, view)) return null;
-  const holding = turnover.holding(view, asker.conduct.class);
+  const holding = turnover.holding(view, turnClass);
   if (holding !== null && waits) {
     const why = `${view.id} needs the memory of ${holding.modelId}, which has just been loaded and is in use`;
     return {
@@ -103,7 +106,6 @@ async function tryOnce(
     };
   }
   const makeRoom = asker.onDeflected === undefined && holding === null;
-  const again = waitsSinceMs !== null;
   const admitting = admission.admit(view.id, exchange.departure.signal, { makeRoom, again });
   if (admitting === null) return null;
   waiting?.begin(`waiting: ${view.id} is being loaded`);
@@ -137,24 +139,25 @@ async function waitFor(
   parts: GatewayParts,
   exchange: Exchange,
   view: ModelView,
-  turnClass: TurnClass,
+  turnClass: () => TurnClass,
   { code, passes }: Denied,
   limitMs: number,
 ): Promise<boolean> {
   const { loop } = parts.context;
-  const before = standing(parts);
+  const before = whoIsThere(parts);
   const retryAtMs = parts.monotonicMs() + RETRY_EVERY_MS;
   const isWorthATry = (): boolean => {
     const now = loop.models.get(view.id);
     if (code === 'big_models_asleep') return loop.wishes.sleep === null;
-    if (code === 'local_backend_busy') return now === null || parts.turnover.before(now, turnClass) === null;
+    if (code === 'local_backend_busy')
+      return now === null || parts.turnover.before(now, turnClass()) === null;
     if (passes !== null && passes !== 'by_itself') return parts.monotonicMs() >= passes.atMs;
     if (parts.monotonicMs() < retryAtMs) return false;
     return (
       now === null ||
       availabilityOf(parts.context, now) === 'fits' ||
       parts.turnover.canMakeRoom(now) ||
-      standing(parts) !== before
+      whoIsThere(parts) !== before
     );
   };
   // While it waits it is in nobody's way.
@@ -165,7 +168,7 @@ async function waitFor(
 }
 
 /** Who is loaded and who is busy: while that stays, another try would be denied too. */
-function standing({ context, flights }: GatewayParts): string {
+function whoIsThere({ context, flights }: GatewayParts): string {
   return context.loop.models
     .views()
     .map((view) => `${view.id} ${view.status} ${view.observed.busy} ${flights.use(view.id) !== null}`)

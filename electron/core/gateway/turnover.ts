@@ -61,6 +61,11 @@ function makesWay(turnClass: TurnClass, waiting: TurnClass): boolean {
   return turnClass === 'batch' && waiting === 'interactive';
 }
 
+/** As what a turn stands in line: batch that has waited its time makes way no more than a person's turn does. */
+export function standsAs(turnClass: TurnClass, waitedMs: number, { agedMs } = TURNOVER_PACE): TurnClass {
+  return turnClass === 'batch' && waitedMs >= agedMs.batch ? 'interactive' : turnClass;
+}
+
 export interface Holding {
   readonly modelId: string;
   readonly untilMs: number;

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   isDue,
   type MemoryWaiter,
+  standsAs,
   staysUntilMs,
   TURNOVER_PACE,
 } from '../../../electron/core/gateway/turnover.ts';
@@ -29,6 +30,12 @@ describe('one that waits for memory', () => {
     expect(isDue(waiter({}), 20_000)).toBe(true);
     expect(isDue(waiter({ class: 'batch' }), 20_000)).toBe(false);
     expect(isDue(waiter({ class: 'batch' }), 60_000)).toBe(true);
+  });
+
+  it('has batch that has waited its time make way no more than a person does, or it would never come', () => {
+    expect(standsAs('batch', 59_999)).toBe('batch');
+    expect(standsAs('batch', 60_000)).toBe('interactive');
+    expect(standsAs('interactive', 0)).toBe('interactive');
   });
 
   it('has batch stand back at once where it is interactive, and not for ever either', () => {
