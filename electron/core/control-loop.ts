@@ -150,6 +150,10 @@ export class ControlLoop {
     else this.#promised.delete(bookingId(modelId));
   }
 
+  isPromised(modelId: string): boolean {
+    return this.#promised.has(bookingId(modelId));
+  }
+
   /** Another step soon; many wishes for one make one. */
   wake(): void {
     if (this.#queued || this.#stopped) return;

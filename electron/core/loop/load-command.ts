@@ -10,6 +10,7 @@ import type { Fleet } from './fleet.ts';
 import type { Journal } from './journal.ts';
 import type { LoadWatch } from './load-watch.ts';
 import { holdsMemory, type ModelView } from './model-view.ts';
+import type { Models } from './models.ts';
 import type { Offers } from './offers.ts';
 import { makeRoomFor, type RoomWish, whoStays } from './room.ts';
 import type { Services } from './services.ts';
@@ -219,13 +220,15 @@ async function book(
   return second.ok ? second : deny(context, { ...wish, denial: second.error }, view, options);
 }
 
-export function isSoleBig(loop: ControlLoop, view: ModelView): boolean {
-  return !loop.models
+/** Nothing else that is big is on its device, nor about to be: two that ask at once are not both alone. */
+export function isSoleBig(
+  loop: { readonly models: Pick<Models, 'views'>; isPromised(modelId: string): boolean },
+  view: ModelView,
+): boolean {
+  const others = loop.models
     .views()
-    .some(
-      (other) =>
-        other.id !== view.id && other.deviceId === view.deviceId && other.big && holdsMemory(other.status),
-    );
+    .filter((other) => other.id !== view.id && other.deviceId === view.deviceId && other.big);
+  return !others.some((other) => holdsMemory(other.status) || loop.isPromised(other.id));
 }
 
 /** Rule 4: the denial with its numbers, and what would have to go. */
