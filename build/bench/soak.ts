@@ -30,7 +30,8 @@ const MAY_GROW_DATABASE_BYTES_PER_HOUR = 100 * MB;
 const CROSSING_MS = 4_000;
 /** Codes of refusals that name what a person or the memory did. */
 const TOLD = /vram_denied|big_models_asleep|local_backend_busy|"code":"backend_refused"/;
-const TURN_LIMIT_MS = 120_000;
+/** Batch stands back for a minute, and then others for it for as long: within three it is answered. */
+const TURN_LIMIT_MS = 180_000;
 
 /** Loads, turns, deflections, evictions and config reloads over a real runtime, for so long. */
 export async function soak(lastsMs: number): Promise<SoakResult> {
