@@ -1,34 +1,19 @@
 import { describe, expect, it } from 'vitest';
-import type { DeviceSample } from '../../../electron/core/devices/sample.ts';
 import { checkInvariants } from '../../../electron/core/ledger/invariants.ts';
 import { Ledger } from '../../../electron/core/ledger/ledger.ts';
 import { bookingId, bookModel, SLEEPING_BYTES } from '../../../electron/core/loop/book-keeping.ts';
 import { guardDevice } from '../../../electron/core/loop/world.ts';
+import { deviceSample } from '../../support/device-sample.ts';
 import { modelView } from '../../support/model-view.ts';
 
 const GB = 1_000_000_000;
 
-const SAMPLE: DeviceSample = {
-  id: 'sim:0',
-  kind: 'simulated',
-  memory: 'discrete',
+const SAMPLE = deviceSample({
   name: 'a card',
-  pciAddress: null,
-  drivesDisplay: true,
-  power: 'active',
-  totalBytes: 34 * GB,
   usedBytes: 4 * GB,
   freeBytes: 30 * GB,
-  gttTotalBytes: null,
   gttUsedBytes: null,
-  hostAvailableBytes: null,
-  busyPercent: null,
-  source: 'simulated',
-  takenAtMs: 0,
-  periodMs: 500,
-  notes: [],
-  error: null,
-};
+});
 
 function ledger(): Ledger {
   const book = new Ledger();

@@ -1,31 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import type { DeviceSample } from '../../../electron/core/devices/sample.ts';
 import type { DeviceVerdict } from '../../../electron/core/guards/world.ts';
 import { type DeviceLook, deviceEvents, type ToldDevice } from '../../../electron/core/loop/device-events.ts';
+import { deviceSample } from '../../support/device-sample.ts';
 
 const GB = 1_000_000_000;
 
-const SAMPLE: DeviceSample = {
-  id: 'sim:0',
-  kind: 'simulated',
-  memory: 'discrete',
-  name: 'Card',
-  pciAddress: null,
-  drivesDisplay: true,
-  power: 'active',
-  totalBytes: 34 * GB,
-  usedBytes: 24 * GB,
-  freeBytes: 10 * GB,
-  gttTotalBytes: null,
-  gttUsedBytes: 0,
-  hostAvailableBytes: null,
-  busyPercent: null,
-  source: 'simulated',
-  takenAtMs: 0,
-  periodMs: 500,
-  notes: [],
-  error: null,
-};
+const SAMPLE = deviceSample();
 
 function look(
   nowMs: number,

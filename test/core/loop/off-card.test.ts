@@ -1,31 +1,22 @@
 import { describe, expect, it } from 'vitest';
 import type { DeviceSample, ProcessMemory } from '../../../electron/core/devices/sample.ts';
 import { offCardEvent, wrongGpuEvent } from '../../../electron/core/loop/off-card.ts';
+import { deviceSample } from '../../support/device-sample.ts';
 import { modelView } from '../../support/model-view.ts';
 
 const GB = 1_000_000_000;
 const CARD = 'pci:0000:03:00.0';
-const card: DeviceSample = {
+const card = deviceSample({
   id: CARD,
   kind: 'nvidia',
-  memory: 'discrete',
   name: 'RTX 4090',
   pciAddress: '0000:03:00.0',
-  drivesDisplay: true,
-  power: 'active',
   totalBytes: 24 * GB,
   usedBytes: 2 * GB,
   freeBytes: 22 * GB,
-  gttTotalBytes: null,
   gttUsedBytes: null,
-  hostAvailableBytes: null,
-  busyPercent: null,
   source: 'nvml',
-  takenAtMs: 0,
-  periodMs: 500,
-  notes: [],
-  error: null,
-};
+});
 const use = (pid: number, bytes: number | null, deviceId = CARD): ProcessMemory => ({
   pid,
   startTimeTicks: 1,
