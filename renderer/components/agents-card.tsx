@@ -1,8 +1,9 @@
-import { memo, useEffect, useRef, useState } from 'react';
+import { memo, useState } from 'react';
 import { strings } from '../strings.ts';
 import type { AgentSlot as Slot } from '../view/agents.ts';
 import { Ago } from './ago.tsx';
 import { useAsked, useModel } from './context.ts';
+import { Question } from './question.tsx';
 import { Refusal } from './refusal.tsx';
 import { useJob } from './use-job.ts';
 
@@ -100,36 +101,19 @@ const PutAway = memo(function PutAway({ slot }: { slot: Slot }) {
   );
 });
 
-/** Asked in place, and safe by default: the focus is on keeping it, and Escape keeps it too. */
 function ForgetQuestion({ slot, engineName, close }: { slot: Slot; engineName: string; close: () => void }) {
   const { ask } = useModel();
   const [job, run] = useJob();
-  const keep = useRef<HTMLButtonElement>(null);
-  useEffect(() => keep.current?.focus(), []);
   return (
-    <div
-      className="refusal"
-      role="alertdialog"
-      aria-label={words.forgetName(slot.name)}
-      onKeyDown={(event) => {
-        if (event.key === 'Escape') close();
+    <Question
+      name={words.forgetName(slot.name)}
+      text={job.kind === 'failed' ? job.message : words.forgetAsk(slot.name, slot.tokens)}
+      no={{ label: words.keep, act: close }}
+      yes={{
+        label: words.forgetYes,
+        act: () => run(() => ask('forgetAgent', { agent: engineName })),
+        running: job.kind === 'running',
       }}
-    >
-      <p>{job.kind === 'failed' ? job.message : words.forgetAsk(slot.name, slot.tokens)}</p>
-      <div className="buttons">
-        <button type="button" ref={keep} onClick={close}>
-          {words.keep}
-        </button>
-        <button
-          type="button"
-          className="danger"
-          aria-busy={job.kind === 'running'}
-          disabled={job.kind === 'running'}
-          onClick={() => run(() => ask('forgetAgent', { agent: engineName }))}
-        >
-          {words.forgetYes}
-        </button>
-      </div>
-    </div>
+    />
   );
 }

@@ -1,10 +1,11 @@
-import { memo, useCallback, useEffect, useRef, useState } from 'react';
+import { memo, useCallback, useState } from 'react';
 import { strings } from '../strings.ts';
 import { timeText } from '../view/figures.ts';
 import type { ModelAction, ModelRow as Row } from '../view/models.ts';
 import { Ago, LeavesIn } from './ago.tsx';
 import { useAsked, useModel, useTimed } from './context.ts';
 import { PlanPanel } from './plan-panel.tsx';
+import { Question } from './question.tsx';
 import { Refusal } from './refusal.tsx';
 
 const words = strings.models;
@@ -103,30 +104,15 @@ const Evicted = memo(function Evicted({ evicted }: { evicted: NonNullable<Row['e
   return <p className="facts evicted">{words.evicted(when, evicted.reason)}</p>;
 });
 
-/** Asked in place, and safe by default: the focus is on keeping it, and Escape keeps it too. */
 function BusyQuestion({ row }: { row: Row }) {
   const { actions } = useModel();
-  const keep = useRef<HTMLButtonElement>(null);
-  useEffect(() => keep.current?.focus(), []);
   return (
-    <div
-      className="refusal"
-      role="alertdialog"
-      aria-label={words.unloadName(row.name)}
-      onKeyDown={(event) => {
-        if (event.key === 'Escape') actions.dismiss(row.id);
-      }}
-    >
-      <p>{words.busyAsk(row.name)}</p>
-      <div className="buttons">
-        <button type="button" ref={keep} onClick={() => actions.dismiss(row.id)}>
-          {words.keep}
-        </button>
-        <button type="button" className="danger" onClick={() => actions.unload(row.id, true)}>
-          {words.unloadAnyway}
-        </button>
-      </div>
-    </div>
+    <Question
+      name={words.unloadName(row.name)}
+      text={words.busyAsk(row.name)}
+      no={{ label: words.keep, act: () => actions.dismiss(row.id) }}
+      yes={{ label: words.unloadAnyway, act: () => actions.unload(row.id, true) }}
+    />
   );
 }
 

@@ -1,7 +1,8 @@
-import { memo, useEffect, useRef } from 'react';
+import { memo } from 'react';
 import type { OfferState } from '../../shared/state.ts';
 import { strings } from '../strings.ts';
 import { useAsked, useModel } from './context.ts';
+import { Question } from './question.tsx';
 import { Refusal } from './refusal.tsx';
 
 const words = strings.offers;
@@ -26,35 +27,15 @@ export const OfferCard = memo(function OfferCard({ offer }: { offer: OfferState 
           </button>
         )}
       </div>
-      {asked?.kind === 'asking' && <Question offer={offer} about={about} />}
+      {asked?.kind === 'asking' && (
+        <Question
+          name={offer.label}
+          text={offer.question}
+          no={{ label: words.leave, act: () => actions.dismiss(about) }}
+          yes={{ label: offer.label, act: () => actions.accept(offer.id) }}
+        />
+      )}
       <Refusal about={about} />
     </>
   );
 });
-
-/** Safe by default: the focus is on leaving it, and Escape leaves it too. */
-function Question({ offer, about }: { offer: OfferState; about: string }) {
-  const { actions } = useModel();
-  const leave = useRef<HTMLButtonElement>(null);
-  useEffect(() => leave.current?.focus(), []);
-  return (
-    <div
-      className="refusal"
-      role="alertdialog"
-      aria-label={offer.label}
-      onKeyDown={(event) => {
-        if (event.key === 'Escape') actions.dismiss(about);
-      }}
-    >
-      <p>{offer.question}</p>
-      <div className="buttons">
-        <button type="button" ref={leave} onClick={() => actions.dismiss(about)}>
-          {words.leave}
-        </button>
-        <button type="button" className="danger" onClick={() => actions.accept(offer.id)}>
-          {offer.label}
-        </button>
-      </div>
-    </div>
-  );
-}
