@@ -42,8 +42,7 @@ export async function badFileCosts(folder: string): Promise<readonly BadFileCost
   await Promise.all([
     writeFile(at('magic.gguf'), 'GGML, long ago'),
     writeFile(at('v1.gguf'), version(1)),
-    // Version 2 is read like 3; its beginning alone is no file.
-    writeFile(at('v2.gguf'), version(2).subarray(0, 2_000)),
+    writeFile(at('v2.gguf'), version(2)),
     writeFile(at('tensors.gguf'), patched(8, 2n ** 63n)),
     writeFile(at('keys.gguf'), patched(16, 2n ** 63n)),
     writeFile(at('list.gguf'), patched(list, 2n ** 63n)),
@@ -59,7 +58,7 @@ export async function badFileCosts(folder: string): Promise<readonly BadFileCost
     ['cut off', cut],
     ['other magic', at('magic.gguf')],
     ['version 1', at('v1.gguf')],
-    ['version 2, cut off', at('v2.gguf')],
+    ['version 2', at('v2.gguf')],
     ['2^63 tensors', at('tensors.gguf')],
     ['2^63 keys', at('keys.gguf')],
     ['2^63 words', at('list.gguf')],

@@ -129,7 +129,7 @@ export function headerOf(given: MeasuredCase): GgufHeader {
     metadata[`${architecture}.${key}`] = value;
     if (Array.isArray(value)) listLengths[`${architecture}.${key}`] = value.length;
   }
-  return { architecture, metadata, listLengths, tensors: [], fileBytes: 0, hasWeights: true };
+  return { version: 3, architecture, metadata, listLengths, tensors: [], fileBytes: 0, hasWeights: true };
 }
 
 function layerValues(params: Numbers): Record<string, MetadataValue | null> {

@@ -7,7 +7,7 @@ import { DEVICE_KINDS, type DeviceKind, kindOn } from '../core/ledger/footprint/
 import { estimate, type Footprint } from '../core/ledger/footprint/estimate.ts';
 import { largestFit } from '../core/ledger/footprint/fit.ts';
 import type { LoadFlags } from '../core/ledger/footprint/flags.ts';
-import { readCompanions, readModel, sensible } from '../core/ledger/footprint/footprint-of-load.ts';
+import { readCompanions, readPlannedModel, sensible } from '../core/ledger/footprint/footprint-of-load.ts';
 import { referencesInChild } from '../core/ledger/footprint/reference-source.ts';
 import { type Invocation, readCount } from './arguments.ts';
 import type { Run } from './commands.ts';
@@ -26,7 +26,7 @@ export const runEstimate: Run = async (invocation, terminal) => {
   const kind = readKind(invocation);
   if (!kind.ok) return usageError(invocation.command, kind.error.message, terminal);
   const path = invocation.positionals[0] ?? '';
-  const header = await readModel(path);
+  const header = await readPlannedModel(path);
   const companions = header.ok ? await readCompanions(flags.value) : header;
   if (!header.ok || !companions.ok) {
     const error = header.ok ? (companions.ok ? null : companions.error) : header.error;

@@ -122,15 +122,26 @@ describe('landlord estimate', () => {
     const projectorPath = await writeGguf(join(folder, 'projector.gguf'), projector);
     const counts = ggufHeader(llama());
     counts.writeBigUInt64LE(2n ** 63n, 8);
-    const old = ggufHeader(llama());
-    old.writeUInt32LE(1, 4);
     await writeFile(join(folder, 'counts.gguf'), counts);
-    await writeFile(join(folder, 'old.gguf'), old);
+    for (const version of [1, 2]) {
+      const old = ggufHeader(llama());
+      old.writeUInt32LE(version, 4);
+      await writeFile(join(folder, `version-${version}.gguf`), old);
+    }
     await writeFile(join(folder, 'empty.gguf'), '');
     execFileSync('mkfifo', [join(folder, 'pipe.gguf')]);
     await symlink('ring-00002-of-00002.gguf', join(folder, 'ring-00001-of-00002.gguf'));
     await symlink('ring-00001-of-00002.gguf', join(folder, 'ring-00002-of-00002.gguf'));
-    const names = ['other', 'none', 'counts', 'old', 'empty', 'pipe', 'ring-00001-of-00002'];
+    const names = [
+      'other',
+      'none',
+      'counts',
+      'version-1',
+      'version-2',
+      'empty',
+      'pipe',
+      'ring-00001-of-00002',
+    ];
     for (const path of [cut, projectorPath, folder, ...names.map((name) => join(folder, `${name}.gguf`))]) {
       const ran = await estimate(path);
       expect(ran.code).toBe(65);

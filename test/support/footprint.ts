@@ -23,6 +23,7 @@ export function headerOfSpec(spec: GgufSpec, changes: Readonly<Record<string, Gg
     bytes: tensorBytes(tensor),
   }));
   return {
+    version: 3,
     architecture: spec.architecture,
     metadata,
     listLengths,

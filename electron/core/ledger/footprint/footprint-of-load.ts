@@ -28,6 +28,20 @@ export async function readModel(path: string): Promise<Result<GgufHeader>> {
   return fail('bad_input', `${basename(path)} has no layers, so it is no model that a server loads.`);
 }
 
+/**
+ * A model that somebody plans to load: none of GGUF's version 2, which its tools gave up in autumn 2023. What a
+ * server loads all the same, as llama-server 11669 does, is booked by `readModel`. Errors: `bad_input`.
+ */
+export async function readPlannedModel(path: string): Promise<Result<GgufHeader>> {
+  const header = await readModel(path);
+  if (!header.ok || header.value.version >= 3) return header;
+  const name = basename(path);
+  return fail(
+    'bad_input',
+    `${name} is of GGUF version ${header.value.version}, of 2023: write it anew as version 3 (llama-quantize ${name} NEW.gguf COPY).`,
+  );
+}
+
 /** Errors: `bad_input` where the sizes of the header, or of the load, come to more than can be counted. */
 export function sensible(footprint: Footprint, path: string): Result<Footprint> {
   if (Number.isSafeInteger(footprint.totalBytes)) return ok(footprint);

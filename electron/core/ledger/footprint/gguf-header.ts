@@ -15,6 +15,8 @@ export interface TensorInfo {
 }
 
 export interface GgufHeader {
+  /** Of the format: 2 or 3, which have the same layout. */
+  readonly version: number;
   readonly architecture: string;
   /** Without long lists and texts (a tokenizer's, a chat template). */
   readonly metadata: Readonly<Record<string, MetadataValue>>;

@@ -9,6 +9,8 @@ import { fail, ok, type Result } from '../../../../shared/errors.ts';
  * and texts are empty. Layout: ggml's docs/gguf.md, versions 2 and 3.
  */
 export interface WalkedHeader {
+  /** 2 or 3. */
+  readonly version: number;
   /** A header of the same keys and tensors, without long lists and texts. */
   readonly condensed: Buffer;
   /** How long each list was. */
@@ -61,7 +63,7 @@ export async function walkHeader(
 
 async function walk(cursor: Cursor): Promise<WalkedHeader> {
   const kept: Buffer[] = [];
-  await checkStart(cursor);
+  const version = await readStart(cursor);
   const tensorCount = await cursor.count('tensors', MOST_TENSORS);
   const keyCount = await cursor.count('keys', MOST_KEYS);
   kept.push(cursor.sinceMark());
@@ -88,10 +90,11 @@ async function walk(cursor: Cursor): Promise<WalkedHeader> {
   names.clear();
   for (let index = 0; index < tensorCount; index++) kept.push(await walkTensor(cursor, names));
   const dataOffset = Math.ceil(cursor.position / alignment) * alignment;
-  return { condensed: Buffer.concat(kept), listLengths, dataOffset };
+  return { version, condensed: Buffer.concat(kept), listLengths, dataOffset };
 }
 
-async function checkStart(cursor: Cursor): Promise<void> {
+/** The file's version. */
+async function readStart(cursor: Cursor): Promise<number> {
   cursor.mark();
   if ((await cursor.u32()) !== MAGIC)
     throw new Unbelievable('does not begin with GGUF, so it is no GGUF file.');
@@ -106,6 +109,7 @@ async function checkStart(cursor: Cursor): Promise<void> {
         : `is of GGUF version ${version}; versions 2 and 3 are known.`,
     );
   }
+  return version;
 }
 
 async function walkValue(cursor: Cursor, type: number): Promise<Buffer> {

@@ -75,7 +75,7 @@ async function readPart(path: string): Promise<Result<GgufHeader>> {
 async function parsePart(file: FileHandle, fileBytes: number, name: string): Promise<Result<GgufHeader>> {
   const walked = await walkHeader(file, fileBytes, name);
   if (!walked.ok) return walked;
-  const { condensed, listLengths, dataOffset } = walked.value;
+  const { version, condensed, listLengths, dataOffset } = walked.value;
   let parsed: GGUFParseOutput;
   try {
     parsed = await parse(condensed);
@@ -98,6 +98,7 @@ async function parsePart(file: FileHandle, fileBytes: number, name: string): Pro
   }
   const architecture = metadata['general.architecture'];
   return ok({
+    version,
     // Parts after the first have tensors alone.
     architecture: typeof architecture === 'string' ? architecture : '',
     metadata,
