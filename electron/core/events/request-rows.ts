@@ -11,9 +11,6 @@ export interface RequestQuery {
 }
 
 const MOST_ROWS = 5000;
-/** As long as the coarse samples they stand beside in the history. */
-const KEEP_MS = 30 * 86_400_000;
-const MOST_KEPT = 200_000;
 
 /** The caller holds the transaction. */
 export function writeRequests(db: DatabaseSync, records: readonly RequestRecord[]): void {
@@ -83,18 +80,4 @@ function fromRow(row: Readonly<Record<string, unknown>>): RequestRecord {
     ...(typeof row.generated_ms === 'number' ? { generatedMs: row.generated_ms } : {}),
     ...(typeof row.saved_prompt_ms === 'number' ? { savedPromptMs: row.saved_prompt_ms } : {}),
   };
-}
-
-/** One batch of what is too old or too much; true when there may be more. */
-export function pruneRequests(db: DatabaseSync, nowMs: number, batchRows: number): boolean {
-  const old = db
-    .prepare('DELETE FROM requests WHERE id IN (SELECT id FROM requests WHERE at_ms < ? ORDER BY id LIMIT ?)')
-    .run(nowMs - KEEP_MS, batchRows).changes;
-  const surplus = db
-    .prepare(
-      `DELETE FROM requests WHERE id IN
-         (SELECT id FROM requests WHERE id <= (SELECT max(id) FROM requests) - ? ORDER BY id LIMIT ?)`,
-    )
-    .run(MOST_KEPT, batchRows).changes;
-  return Number(old) === batchRows || Number(surplus) === batchRows;
 }
