@@ -31,7 +31,8 @@ type Rule = readonly [
 /**
  * Wordings of several kernels: "response" became "respond to", `[drm:… [amdgpu]] *ERROR*` became
  * `amdgpu 0000:03:00.0: amdgpu:` (drivers/gpu/drm/amd/amdgpu: mes_v1*.c, amdgpu_job.c, amdgpu_device.c,
- * amdkfd; drivers/gpu/drm/ttm; mm/oom_kill.c; drivers/gpu/drm/{i915,xe}).
+ * amdkfd; drivers/gpu/drm/ttm; mm/oom_kill.c; drivers/gpu/drm/{i915,xe}; NVIDIA's open modules, issues
+ * 848 and 1078).
  */
 const RULES: readonly Rule[] = [
   [
@@ -69,6 +70,17 @@ const RULES: readonly Rule[] = [
     /\bNot enough memory for command submission\b|\bfailed to (?:allocate|pin|validate) .*\b(?:VRAM|BO)\b.*-12\b/i,
     'eviction',
     'the driver has run out of memory for what was sent to the card',
+  ],
+  // nvidia-drm before the compositor's windows break, and NVIDIA's resource manager when a program got none.
+  [
+    /\[nvidia-drm\].*\bFailed to allocate NVKMS (?:video )?memory\b/,
+    'eviction',
+    'the driver has no video memory left for a window or a screen',
+  ],
+  [
+    /\bNVRM: .*\bNV_ERR_(?:NO_MEMORY|INSUFFICIENT_RESOURCES)\b/,
+    'eviction',
+    'the driver has run out of memory for what a program asked of the card',
   ],
   [
     /\bOut of memory: Killed process (\d+) \(([^)]*)\)/,
@@ -138,7 +150,13 @@ function nvidia(line: string): KernelTrouble | null | undefined {
 
 function addressOf(line: string): string | null {
   const match = /\b([0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7])\b/i.exec(line);
-  return match?.[1]?.toLowerCase() ?? null;
+  return match?.[1]?.toLowerCase() ?? addressOfGpuId(line);
+}
+
+/** `[GPU ID 0x00002b00]`: domain, bus and device in 16, 8 and 8 bits (gpuGenerate32BitId). */
+function addressOfGpuId(line: string): string | null {
+  const match = /\bGPU ID 0x([0-9a-f]{4})([0-9a-f]{2})([0-9a-f]{2})\b/i.exec(line);
+  return match === null ? null : `${match[1]}:${match[2]}:${match[3]}.0`.toLowerCase();
 }
 
 /** One line of `journalctl -o json`: its message; null: none. A message that is no UTF-8 comes as bytes. */

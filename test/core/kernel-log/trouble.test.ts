@@ -57,6 +57,21 @@ describe('what a line of the kernel’s log says', () => {
       'hardware',
       '0000:41:00.0',
     ],
+    [
+      '[drm:nv_drm_gem_alloc_nvkms_memory_ioctl [nvidia_drm]] *ERROR* [nvidia-drm] [GPU ID 0x00002B00] Failed to allocate NVKMS memory for GEM object',
+      'eviction',
+      '0000:2b:00.0',
+    ],
+    [
+      '[drm] [nvidia-drm] [GPU ID 0x00000100] Failed to allocate NVKMS video memory for GEM object, trying to fall back to sysmem',
+      'eviction',
+      '0000:01:00.0',
+    ],
+    [
+      'NVRM: nvCheckOkFailedNoLog: Check failed: Out of memory [NV_ERR_NO_MEMORY] (0x00000051) returned from _memdescAllocInternal(pMemDesc) @ mem_desc.c:1353',
+      'eviction',
+      null,
+    ],
     // Intel.
     [
       'i915 0000:00:02.0: [drm] GPU HANG: ecode 12:1:85dffffb, in llama-server [4211]',
