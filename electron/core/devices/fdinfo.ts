@@ -27,12 +27,24 @@ export interface DrmClient {
 
 type Family = 'resident' | 'memory' | 'total' | 'shared';
 
+/**
+ * amdgpu's own words before there were common ones: Linux 5.14 to 5.18, Ubuntu 22.04's 5.15 among them
+ * (amdgpu_fdinfo.c). Each opening of the card has a pasid of its own, which a fork shares.
+ */
+const OLD_AMDGPU: Readonly<Record<string, string>> = {
+  pdev: 'drm-pdev',
+  pasid: 'drm-client-id',
+  'vram mem': 'drm-memory-vram',
+  'gtt mem': 'drm-memory-gtt',
+};
+
 /** A client, or null when the text is no DRM descriptor's (or was cut before its driver line). */
 export function parseFdinfo(text: string): DrmClient | null {
   const body = stripSourceLines(text);
   // Most descriptors are none of ours; this test is what makes scanning thousands of them cheap.
-  if (!body.includes('drm-driver')) return null;
-  let driver: string | null = null;
+  const isOld = !body.includes('drm-driver') && body.includes('vram mem:');
+  if (!isOld && !body.includes('drm-driver')) return null;
+  let driver: string | null = isOld ? 'amdgpu' : null;
   let pciAddress: string | null = null;
   let clientId: number | null = null;
   let usedEngine = false;
@@ -46,13 +58,15 @@ export function parseFdinfo(text: string): DrmClient | null {
   for (const line of body.split('\n')) {
     const colon = line.indexOf(':');
     if (colon <= 0) continue;
-    const key = line.slice(0, colon).trim();
+    const word = line.slice(0, colon).trim();
+    const key = isOld ? (OLD_AMDGPU[word] ?? word) : word;
     const value = line.slice(colon + 1).trim();
     if (key === 'drm-driver') driver = value;
     else if (key === 'drm-pdev') pciAddress = parsePciAddress(value);
     else if (key === 'drm-client-id') clientId = parseCount(value);
     else if (key === 'amd-evicted-vram') evictedVramBytes = parseBytes(value);
-    else if (/^drm-(engine|cycles)-(?!capacity-)/.test(key)) usedEngine ||= Number.parseInt(value, 10) > 0;
+    else if (isOld ? value.endsWith('%') : /^drm-(engine|cycles)-(?!capacity-)/.test(key))
+      usedEngine ||= Number.parseFloat(value) > 0;
     else {
       const found = /^drm-(resident|memory|total|shared)-(?!cycles-)(.+)$/.exec(key);
       const bytes = found === null ? null : parseBytes(value);

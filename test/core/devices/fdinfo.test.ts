@@ -107,6 +107,28 @@ describe('fdinfo', () => {
     },
   );
 
+  it('amdgpu before Linux 5.19 had words of its own', () => {
+    const text = [
+      'pos:\t0',
+      'flags:\t02100002',
+      'pdev:\t0000:0a:00.0',
+      'pasid:\t32770',
+      'vram mem:\t5242880 kB',
+      'gtt mem:\t2048 kB',
+      'cpu mem:\t0 kB',
+      'gfx0:\t0.37%',
+    ].join('\n');
+    expect(parseFdinfo(text)).toMatchObject({
+      driver: 'amdgpu',
+      pciAddress: '0000:0a:00.0',
+      clientId: 32_770,
+      device: 'gpu',
+      vramBytes: 5120 * MIB,
+      gttBytes: 2 * MIB,
+      usedEngine: true,
+    });
+  });
+
   it('other descriptors and texts cut before their driver give nothing', () => {
     expect(parseFdinfo('pos:\t0\nflags:\t02\nlock:\t1: FLOCK')).toBeNull();
     expect(parseFdinfo('pos:\t0\ndrm-dri')).toBeNull();
