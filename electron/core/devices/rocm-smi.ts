@@ -61,8 +61,9 @@ function cardOf(key: string, row: ReadonlyMap<string, string>): RocmCard {
   const bytes = (name: string): number | null => parseBytes(row.get(`${name} memory (b)`));
   return {
     key,
-    name: parseWord(row.get('card series')) ?? parseWord(row.get('device name')),
-    deviceId: hexId(row.get('card model')) ?? hexId(row.get('device id')) ?? hexId(row.get('gpu id')),
+    name: nameOf(row.get('card series')) ?? nameOf(row.get('device name')),
+    // `Card model` was the board's own (subsystem) id before ROCm 6.
+    deviceId: hexId(row.get('device id')) ?? hexId(row.get('gpu id')) ?? hexId(row.get('card model')),
     pciAddress: parsePciAddress(row.get('pci bus')),
     vramTotalBytes: bytes('vram total'),
     vramUsedBytes: bytes('vram total used'),
@@ -137,6 +138,12 @@ export function parseJson(text: string): unknown {
 
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Without its list of names it prints a number in place of one: `0x1002`. */
+function nameOf(text: string | undefined): string | null {
+  const word = parseWord(text);
+  return word === null || /^0x[0-9a-f]+$/i.test(word) ? null : word;
 }
 
 function hexId(text: string | undefined): string | null {

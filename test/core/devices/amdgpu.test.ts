@@ -312,6 +312,18 @@ describe('rocm-smi and amdgpu_top', () => {
     ]);
   });
 
+  it('a board’s own id, which releases before 6 call the model, is not the chip’s', () => {
+    const card = (keys: Readonly<Record<string, string>>) =>
+      parseRocmSmi(JSON.stringify({ card0: keys })).cards;
+    expect(card({ 'GPU ID': '0x73df', 'Card series': '0x1002', 'Card model': '0x1002' })).toMatchObject([
+      { deviceId: '73df', name: null },
+    ]);
+    expect(card({ 'GPU ID': '0x1586', 'Card series': 'Strix Halo', 'Card model': '0x0c34' })).toMatchObject([
+      { deviceId: '1586', name: 'Strix Halo' },
+    ]);
+    expect(card({ 'Card Series': 'Navi 31', 'Card Model': '0x744c' })).toMatchObject([{ deviceId: '744c' }]);
+  });
+
   it('a vendor with a comma does not shift the columns after it', () => {
     const text = 'device,Card Series,Card Vendor,VRAM Total Memory (B)\ncard0,Navi, Inc. X,Y,77\n';
     expect(parseRocmSmi(text).cards).toMatchObject([{ vramTotalBytes: 77 }]);
