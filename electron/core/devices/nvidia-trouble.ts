@@ -69,6 +69,13 @@ const SYMPTOMS: readonly Symptom[] = [
     message: NO_PERMISSION,
   },
   {
+    // NVIDIA's container toolkit, issue 48: the devices leave the container's cgroup.
+    pattern: /failed to initialize nvml: unknown error/i,
+    code: 'nvidia-nvml-failed',
+    message:
+      'The kernel keeps this process from the NVIDIA cards. In a container that happens when the host reloads systemd: start the container anew. It is tried again by itself.',
+  },
+  {
     pattern: /failed to initialize nvml/i,
     code: 'nvidia-nvml-failed',
     message:

@@ -78,7 +78,7 @@ export function parseSwitch(text: string | null | undefined): boolean | null {
 }
 
 function isUnknownWord(word: string): boolean {
-  return /^\[?(n\/?a|not supported|not available|unknown error|insufficient permissions|unknown|err!|gpu is lost|gpu requires reset|function not found|no permission|deprecated\b.*)\]?$/i.test(
+  return /^\[?(n\/?a|not supported|not available|unknown error|insufficient permissions|unknown|err!|gpu is lost|gpu requires reset|not found|function not found|no permission|requested functionality has been deprecated|deprecated\b.*)\]?$/i.test(
     word,
   );
 }

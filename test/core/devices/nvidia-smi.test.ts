@@ -41,6 +41,13 @@ describe('nvidia-smi CSV', () => {
     }
   });
 
+  it('a program the driver can’t name has no name', () => {
+    const text = 'pid, process_name, used_gpu_memory [MiB]\n1234, [Not Found], 512 MiB\n';
+    expect(parseNvidiaSmiComputeAppsCsv(text).processes).toMatchObject([
+      { pid: 1234, name: null, bytes: 512 * MIB },
+    ]);
+  });
+
   it('reads with units and without, with a header and without', () => {
     const bare = parseNvidiaSmiGpuCsv('1, Card, 100, 7, 3', ASKED).gpus;
     const full = parseNvidiaSmiGpuCsv(
@@ -207,6 +214,8 @@ describe('nvidia-smi failures', () => {
       /restart/,
     ],
     [null, '', 'nvidia-smi-no-answer', /terminal/],
+    [255, 'Failed to initialize NVML: Unknown Error', 'nvidia-nvml-failed', /container anew/],
+    [255, 'Failed to initialize NVML: Not Found', 'nvidia-nvml-failed', /nvidia-smi/],
     [77, 'strange words', 'nvidia-smi-exit-77', /strange words/],
   ])('exit %s says what to do', (exitCode, text, code, advice) => {
     const trouble = nvidiaSmiTrouble(exitCode, text);
