@@ -1,10 +1,7 @@
 import { homedir, uptime } from 'node:os';
-import { fail, type Result } from '../../shared/errors.ts';
-import type { LandlordEvent } from '../../shared/events.ts';
-import type { BackendSetting, Settings } from '../../shared/settings.ts';
+import type { Settings } from '../../shared/settings.ts';
 import { systemdUnits } from './actuators/units.ts';
-import { backendDiscovery, USUAL_PORTS, withFound } from './backends/discovery/discovery.ts';
-import { serverPorts } from './backends/discovery/listening-servers.ts';
+import { BackendWatch } from './backend-watch.ts';
 import { makeBackend } from './backends/make-backend.ts';
 import type { Box } from './box.ts';
 import type { Clock } from './clock.ts';
@@ -12,7 +9,6 @@ import { ControlLoop } from './control-loop.ts';
 import { ChildSampler } from './devices/sampler.ts';
 import type { EngineDesk } from './engine/desk/desk.ts';
 import { EmbeddedEngine } from './engine/embedded-engine.ts';
-import { looksForServers, watchedBackends } from './engine/own-models.ts';
 import { RequestLog } from './events/request-log.ts';
 import { SqliteStore } from './events/sqlite-store.ts';
 import { Syslog } from './events/syslog.ts';
@@ -20,12 +16,12 @@ import { createGate } from './gate/gate.ts';
 import { createLaneWatch } from './gate/lane-watch.ts';
 import { mountGateway } from './gateway/mount.ts';
 import { summed } from './guests/open-guests.ts';
+import { hostApi } from './host-api.ts';
 import { footprintsInChild } from './ledger/footprint/footprint-source.ts';
 import { referencesInChild } from './ledger/footprint/reference-source.ts';
 import { Ledger } from './ledger/ledger.ts';
 import { agentDesk, agentsRoom, engineProcess, putAgentAway, relieve } from './loop/agents.ts';
 import { startChores } from './loop/chores.ts';
-import { runCommand } from './loop/commands.ts';
 import { realEffects } from './loop/effects.ts';
 import { Fleet } from './loop/fleet.ts';
 import { durableForecaster } from './loop/forecaster.ts';
@@ -46,24 +42,14 @@ import { Offers } from './loop/offers.ts';
 import { type AgentsOf, Publisher } from './loop/publisher.ts';
 import { ReportDesk } from './loop/reports.ts';
 import { Reservations } from './loop/reservations.ts';
-import { reserve } from './loop/reserve-command.ts';
 import { servicesOf } from './loop/services.ts';
 import { TenantBook } from './loop/tenants.ts';
 import { usedModels } from './loop/used-models.ts';
 import { readWishes, WishKeeper } from './loop/wishes.ts';
 import { openParking, parkingFor, parkOwn } from './parking/open-parking.ts';
 import { processTree } from './process/process-tree.ts';
-import { createAnswers } from './questions/answers.ts';
 import type { RuntimeOptions } from './runtime.ts';
-import type {
-  Command,
-  CommandDone,
-  EventQuery,
-  HostApi,
-  ReservationRequest,
-  Reserved,
-} from './runtime-api.ts';
-import { keyFrom } from './security/key-from.ts';
+import { Sampling } from './sampling.ts';
 import { readInChild } from './settings/config-reader.ts';
 import { SettingsFile } from './settings/settings-file.ts';
 import type { LandlordPaths } from './state-dir/paths.ts';
@@ -134,7 +120,19 @@ export async function assemble(
     gatewayLane.follow(fleet.settings(), loop.models.views());
   };
   const floors = new LearnedFloors(store);
-  let sampler = newSampler(settings, clock, paths);
+  const sampling = new Sampling({
+    devices: settings.devices,
+    create: (devices) => new ChildSampler({ devices, clock, compileCacheDir: `${paths.stateDir}/cache` }),
+    onSamples(set) {
+      if (reservations.look(set)) sampling.current.hurry();
+      loop.onSamples(set);
+      sampling.watch([
+        ...loop.models.views().flatMap((view) => view.observed.process?.pid ?? []),
+        ...reservations.list().flatMap((one) => one.pids),
+        ...(engine.host.facts() === null ? [] : [engine.host.facts()?.pid ?? 0]),
+      ]);
+    },
+  });
   const engine = new EmbeddedEngine(clock, paths.logDir, options.engine);
   const fleet = new Fleet(
     (setting) =>
@@ -143,7 +141,7 @@ export async function assemble(
         setting,
         clock,
         env,
-        () => sampler,
+        () => sampling.current,
         (id) => (gateway.use(id)?.requests ?? 0) > 0,
         { cwd: paths.configDir, logFolder: paths.logDir, slotFolder: paths.parkedDir },
       ),
@@ -174,12 +172,12 @@ export async function assemble(
     loads,
     settings,
     wishes: await readWishes(store),
-    effects: realEffects(fleet, () => sampler, parking),
+    effects: realEffects(fleet, () => sampling.current, parking),
     onLoaded: (view) => parking.loaded(view),
     bootMs: () => uptime() * 1000,
     uses: (modelId) => gateway.use(modelId) ?? laneUse(lanes.list(), modelId),
     relieve: (devices) => summed(lookouts.guests.relieve(devices), relieve(desk, context, devices)),
-    agents: agentsRoom(() => ({ desk, context, sampler })),
+    agents: agentsRoom(() => ({ desk, context, sampler: sampling.current })),
     guests: (deviceId, why) => lookouts.guests.makeRoom(deviceId, why),
     onStep: () => {
       publisher.stepped();
@@ -188,7 +186,7 @@ export async function assemble(
     onWishes: (wishes) => wishKeeper.write(wishes),
   });
   const offers = new Offers(() => loop.wake());
-  const lookouts = new Lookouts({ context: () => context, offers, sampler: () => sampler });
+  const lookouts = new Lookouts({ context: () => context, offers, sampler: () => sampling.current });
   const context: CommandContext = {
     loop,
     fleet,
@@ -198,11 +196,11 @@ export async function assemble(
     clock,
     inFlight: new Map(),
     offers,
-    services: servicesOf(fleet, () => sampler, options.units ?? systemdUnits()),
+    services: servicesOf(fleet, () => sampling.current, options.units ?? systemdUnits()),
     agentsHold: () => desk?.holding() ?? [],
     putAgentAway: async (name, force) => (desk === null ? null : await putAgentAway(desk, name, force)),
   };
-  const reports = new ReportDesk(journal, () => loop.settings.backends ?? found, clock);
+  const reports = new ReportDesk(journal, () => backends.list, clock);
   const gateway = mountGateway({
     context,
     gate,
@@ -248,67 +246,28 @@ export async function assemble(
   for (const event of await intents.takeOpen()) journal.tell(event);
   if (parkingNote !== null) journal.tell({ kind: 'parking_failed', reason: parkingNote, numbers: {} });
 
-  let found: readonly BackendSetting[] = [];
-  const watchBackends = async (): Promise<void> => {
-    const backends = await engine.withUrls(watchedBackends(loop.settings.backends, found));
-    await Promise.all([fleet.set(backends), gateway.front(backends)]);
-    followLane();
-  };
-  const discovery = backendDiscovery({
-    ports: options.discoverPorts ?? USUAL_PORTS,
+  const backends = new BackendWatch({
     clock,
-    // Where it was told where to look, it looks nowhere else.
-    ...(options.discoverPorts === undefined
-      ? {
-          processPorts: async () => {
-            const servers = await sampler.servers();
-            return servers.ok ? serverPorts(servers.value) : [];
-          },
-        }
-      : {}),
+    sampler: () => sampling.current,
+    ports: options.discoverPorts,
+    named: () => loop.settings.backends,
+    async watch(chosen) {
+      const reachable = await engine.withUrls(chosen);
+      await Promise.all([fleet.set(reachable), gateway.front(reachable)]);
+      followLane();
+    },
   });
-  const discover = async (): Promise<void> => {
-    if (!looksForServers(loop.settings.backends)) return;
-    const now = await discovery.look();
-    found = withFound(found, now);
-    await watchBackends();
-  };
-  const watchPids = (): void => {
-    const pids = [
-      ...loop.models.views().flatMap((view) => view.observed.process?.pid ?? []),
-      ...reservations.list().flatMap((one) => one.pids),
-      ...(engine.host.facts() === null ? [] : [engine.host.facts()?.pid ?? 0]),
-    ];
-    const key = pids.join();
-    if (key === watchedPids) return;
-    watchedPids = key;
-    sampler.watch(pids);
-  };
-  let watchedPids = '';
-  const startSampler = (): void =>
-    sampler.start((set) => {
-      if (reservations.look(set)) sampler.hurry();
-      loop.onSamples(set);
-      watchPids();
-    });
   const apply = async (next: Settings): Promise<void> => {
-    const before = loop.settings;
     loads.forget();
     laneWriter.write(next.backends);
     loop.setSettings(next);
-    if (JSON.stringify(next.devices) !== JSON.stringify(before.devices)) {
-      const old = sampler;
-      sampler = newSampler(next, clock, paths);
-      watchedPids = '';
-      startSampler();
-      await old.stop();
-    }
-    await watchBackends();
-    await discover();
+    await sampling.follow(next.devices);
+    await backends.watch();
+    await backends.look();
   };
   laneWriter.write(settings.backends);
-  startSampler();
-  await watchBackends();
+  sampling.start();
+  await backends.watch();
   const openDesk = await agentDesk({
     context,
     host: engine.host,
@@ -316,16 +275,16 @@ export async function assemble(
     footprints: footprintsInChild(process.execPath),
     serves: (path) => engine.serves(path),
     stateDir: paths.stateDir,
-    hurry: () => sampler.hurry(),
+    hurry: () => sampling.current.hurry(),
   });
   desk = openDesk;
-  void discover();
+  void backends.look();
   // What is only tried out has no kernel of its own.
   if (options.systemLog !== false) lookouts.start();
   const stopChores = startChores({
     lookEveryMs: options.lookEveryMs,
     look() {
-      void discover();
+      void backends.look();
       void parking.tidy();
       void lookouts.look();
     },
@@ -338,34 +297,19 @@ export async function assemble(
 
   let url: string | null = null;
   const stopping = new AbortController();
-  const api: HostApi = {
-    state: () => publisher.state(),
-    onState: (listener) => publisher.onState(listener),
-    onEvent: (listener: (event: LandlordEvent) => void) => journal.onEvent(listener),
-    events: (query: EventQuery) => store.query(query),
-    ask: createAnswers({
-      context,
-      store,
-      settingsFile,
-      observes: () => publisher.state().policy.guards === 'observe',
-      url: () => url,
-      desk: () => desk,
-      apiKey: () => keyFrom(env, loop.settings.server.apiKeyEnv),
-    }),
-    report: (event) => reports.take(event),
-    reserve(request: ReservationRequest, signal: AbortSignal): Promise<Result<Reserved>> {
-      return reserve(context, reservations, request, AbortSignal.any([signal, stopping.signal]));
-    },
-    reservations: () => reservations.list(),
-    endReservation: (id) => reservations.end(id, 'ended'),
-    async command(command: Command, signal?: AbortSignal): Promise<Result<CommandDone>> {
-      if (stopping.signal.aborted) return fail('cancelled', 'VRAM Landlord is being stopped.');
-      const either = signal === undefined ? stopping.signal : AbortSignal.any([signal, stopping.signal]);
-      const done = await runCommand(context, command, either);
-      await wishKeeper.kept;
-      return done;
-    },
-  };
+  const api = hostApi({
+    context,
+    publisher,
+    store,
+    settingsFile,
+    reports,
+    reservations,
+    wishKeeper,
+    env,
+    desk: () => desk,
+    url: () => url,
+    stopping: stopping.signal,
+  });
   return {
     api,
     loop,
@@ -388,14 +332,10 @@ export async function assemble(
       loop.stop();
       reference.stop();
       await settingsFile.stop();
-      await Promise.all([fleet.stop(), sampler.stop()]);
+      await Promise.all([fleet.stop(), sampling.stop()]);
       await engine.stop();
       await journal.flushed();
       await store.close();
     },
   };
-}
-
-function newSampler(settings: Settings, clock: Clock, paths: LandlordPaths): ChildSampler {
-  return new ChildSampler({ devices: settings.devices, clock, compileCacheDir: `${paths.stateDir}/cache` });
 }

@@ -1,7 +1,7 @@
 import type { Result } from '../../../shared/errors.ts';
 import type { BackendSetting } from '../../../shared/settings.ts';
 import type { Clock } from '../clock.ts';
-import type { ChildSampler } from '../devices/sampler.ts';
+import type { Sampler } from '../devices/sampler.ts';
 import { processTimes } from '../process/process-times.ts';
 import type { ServerInspector } from '../process/proof.ts';
 import { keyFrom } from '../security/key-from.ts';
@@ -27,7 +27,7 @@ export function makeBackend(
   setting: BackendSetting,
   clock: Clock,
   env: Readonly<Record<string, string | undefined>>,
-  sampler: () => ChildSampler,
+  sampler: () => Sampler,
   isServing: (modelId: string) => boolean = () => false,
   own: OwnPlaces | null = null,
 ): Backend | null {
