@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { evictionUnderWay } from '../../../electron/core/devices/gtt.ts';
 import { mergeProcesses, plausibleRows } from '../../../electron/core/devices/process-memory.ts';
 import type { DeviceSample, ProcessMemory } from '../../../electron/core/devices/sample.ts';
+import { deviceSample } from '../../support/device-sample.ts';
 
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
@@ -12,28 +13,20 @@ function sample(
   gttUsedBytes: number | null,
   change: Partial<DeviceSample> = {},
 ): DeviceSample {
-  return {
+  return deviceSample({
     id: 'pci:0000:03:00.0',
     kind: 'amdgpu',
-    memory: 'discrete',
     name: 'card',
     pciAddress: '0000:03:00.0',
-    drivesDisplay: true,
-    power: 'active',
     totalBytes: 32 * GIB,
     usedBytes,
     freeBytes: null,
     gttTotalBytes: 32 * GIB,
     gttUsedBytes,
-    hostAvailableBytes: null,
-    busyPercent: null,
     source: 'amdgpu-sysfs',
     takenAtMs: atMs,
-    periodMs: 500,
-    notes: [],
-    error: null,
     ...change,
-  };
+  });
 }
 const FULL = 32 * GIB - 300 * MIB;
 

@@ -4,34 +4,26 @@ import type { DeviceSample, ProcessMemory } from '../../../electron/core/devices
 import { attribute, type KnownModel } from '../../../electron/core/ledger/attribution.ts';
 import type { Booking } from '../../../electron/core/ledger/booking.ts';
 import type { TenantState } from '../../../shared/state.ts';
+import { deviceSample } from '../../support/device-sample.ts';
 
 const GB = 1_000_000_000;
 const MIB = 1024 * 1024;
 const CARD = 'pci:0000:03:00.0';
 
 function sample(usedBytes: number | null, more: Partial<DeviceSample> = {}): DeviceSample {
-  return {
+  return deviceSample({
     id: CARD,
     kind: 'nvidia',
-    memory: 'discrete',
     name: 'a card',
     pciAddress: '0000:03:00.0',
-    drivesDisplay: true,
-    power: 'active',
     totalBytes: 32 * GB,
     usedBytes,
     freeBytes: usedBytes === null ? null : 32 * GB - usedBytes,
-    gttTotalBytes: null,
     gttUsedBytes: null,
-    hostAvailableBytes: null,
-    busyPercent: null,
     source: 'nvml',
     takenAtMs: 1,
-    periodMs: 500,
-    notes: [],
-    error: null,
     ...more,
-  };
+  });
 }
 
 function use(

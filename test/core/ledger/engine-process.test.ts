@@ -1,31 +1,22 @@
 import { expect, it } from 'vitest';
-import type { DeviceSample } from '../../../electron/core/devices/sample.ts';
 import { attribute } from '../../../electron/core/ledger/attribution.ts';
 import type { Booking } from '../../../electron/core/ledger/booking.ts';
+import { deviceSample } from '../../support/device-sample.ts';
 
 const GB = 1_000_000_000;
 const CARD = 'pci:0000:03:00.0';
-const sample: DeviceSample = {
+const sample = deviceSample({
   id: CARD,
   kind: 'nvidia',
-  memory: 'discrete',
   name: 'a card',
-  pciAddress: null,
   drivesDisplay: null,
-  power: 'active',
   totalBytes: 24 * GB,
   usedBytes: 10 * GB,
   freeBytes: 14 * GB,
-  gttTotalBytes: null,
   gttUsedBytes: null,
-  hostAvailableBytes: null,
-  busyPercent: null,
   source: 'nvml',
   takenAtMs: 1,
-  periodMs: 500,
-  notes: [],
-  error: null,
-};
+});
 const line = (id: string, bytes: number): Booking => ({
   id,
   kind: 'agent',

@@ -7,6 +7,7 @@ import { LaneBook } from '../../../electron/core/loop/lanes.ts';
 import { Sight } from '../../../electron/core/loop/sight.ts';
 import type { BackendSetting } from '../../../shared/settings.ts';
 import type { LaneState } from '../../../shared/state.ts';
+import { deviceSample } from '../../support/device-sample.ts';
 import { modelView } from '../../support/model-view.ts';
 
 const SETTING: BackendSetting = {
@@ -72,27 +73,15 @@ function backend(): Backend {
 }
 
 function card(busyPercent: number | null, takenAtMs: number): DeviceSample {
-  return {
-    id: 'sim:0',
-    kind: 'simulated',
-    memory: 'discrete',
-    name: 'Card',
-    pciAddress: null,
+  return deviceSample({
     drivesDisplay: null,
-    power: 'active',
     totalBytes: 1,
     usedBytes: 0,
     freeBytes: 1,
-    gttTotalBytes: null,
     gttUsedBytes: null,
-    hostAvailableBytes: null,
     busyPercent,
-    source: 'simulated',
     takenAtMs,
-    periodMs: 500,
-    notes: [],
-    error: null,
-  };
+  });
 }
 
 /** Looks every second; `at` says what lane and busy flag stand at each. */

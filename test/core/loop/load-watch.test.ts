@@ -1,37 +1,24 @@
 import { describe, expect, it } from 'vitest';
-import type { DeviceSample, ProcessMemory } from '../../../electron/core/devices/sample.ts';
+import type { ProcessMemory } from '../../../electron/core/devices/sample.ts';
 import { type Forecaster, LoadWatch } from '../../../electron/core/loop/load-watch.ts';
 import type { ModelView } from '../../../electron/core/loop/model-view.ts';
 import { Models } from '../../../electron/core/loop/models.ts';
 import { Sight } from '../../../electron/core/loop/sight.ts';
 import type { ProcessIdentity } from '../../../electron/core/process/identity.ts';
 import type { ModelStatus } from '../../../shared/state.ts';
+import { deviceSample } from '../../support/device-sample.ts';
 import { modelView } from '../../support/model-view.ts';
 
 const GB = 1_000_000_000;
 const TICK_MS = 500;
 
-const SAMPLE: DeviceSample = {
-  id: 'sim:0',
-  kind: 'simulated',
-  memory: 'discrete',
-  name: 'Card',
-  pciAddress: null,
-  drivesDisplay: true,
-  power: 'active',
+const SAMPLE = deviceSample({
   totalBytes: 24 * GB,
   usedBytes: null,
   freeBytes: 20 * GB,
-  gttTotalBytes: null,
   gttUsedBytes: null,
-  hostAvailableBytes: null,
-  busyPercent: null,
-  source: 'simulated',
-  takenAtMs: 0,
   periodMs: TICK_MS,
-  notes: [],
-  error: null,
-};
+});
 
 const SERVER: ProcessIdentity = {
   pid: 77,

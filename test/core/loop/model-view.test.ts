@@ -11,32 +11,23 @@ import {
   viewModel,
 } from '../../../electron/core/loop/model-view.ts';
 import { defaults } from '../../../electron/core/settings/defaults.ts';
+import { deviceSample } from '../../support/device-sample.ts';
 import { observedModel } from '../../support/model-view.ts';
 
 const GB = 1_000_000_000;
 
 function device(id: string, memory: DeviceSample['memory'], totalBytes: number | null): DeviceSample {
-  return {
+  return deviceSample({
     id,
     kind: memory === 'system' ? 'system' : 'amdgpu',
     memory,
     name: id,
-    pciAddress: null,
     drivesDisplay: null,
-    power: 'active',
     totalBytes,
     usedBytes: null,
     freeBytes: null,
-    gttTotalBytes: null,
     gttUsedBytes: null,
-    hostAvailableBytes: null,
-    busyPercent: null,
-    source: 'simulated',
-    takenAtMs: 0,
-    periodMs: 500,
-    notes: [],
-    error: null,
-  };
+  });
 }
 
 describe('whether the guards act', () => {

@@ -7,32 +7,20 @@ import { Ledger } from '../../../electron/core/ledger/ledger.ts';
 import { Reservations } from '../../../electron/core/loop/reservations.ts';
 import type { TreeMember } from '../../../electron/core/process/process-tree.ts';
 import type { NewEvent } from '../../../shared/events.ts';
+import { deviceSample } from '../../support/device-sample.ts';
 import { handClock } from '../../support/serve-fake.ts';
 
 const GB = 1_000_000_000;
 
 function sample(freeBytes: number | null): DeviceSample {
-  return {
-    id: 'sim:0',
-    kind: 'simulated',
-    memory: 'discrete',
-    name: 'Card',
-    pciAddress: null,
+  return deviceSample({
     drivesDisplay: null,
-    power: 'active',
     totalBytes: 24 * GB,
     usedBytes: freeBytes === null ? null : 24 * GB - freeBytes,
     freeBytes,
-    gttTotalBytes: null,
     gttUsedBytes: null,
-    hostAvailableBytes: null,
-    busyPercent: null,
-    source: 'simulated',
     takenAtMs: 1_000,
-    periodMs: 500,
-    notes: [],
-    error: null,
-  };
+  });
 }
 
 function row(pid: number, bytes: number | null, name = 'python3'): ProcessMemory {
