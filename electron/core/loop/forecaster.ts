@@ -4,6 +4,7 @@ import { buildOf } from '../backends/server-props.ts';
 import type { EventStore } from '../events/event-store.ts';
 import { checkedFootprints } from '../ledger/footprint/checked-footprints.ts';
 import { type FootprintSource, footprintsInChild } from '../ledger/footprint/footprint-source.ts';
+import { placedArgs } from '../ledger/footprint/ollama-context.ts';
 import { type FileSizes, learn, loadOf, type MeasuredFootprint, predict } from '../ledger/prediction.ts';
 import { version } from '../version.ts';
 import type { Forecaster } from './load-watch.ts';
@@ -66,20 +67,25 @@ export async function durableForecaster(
           },
           ...(parts.referenceAfterMs === undefined ? {} : { afterMs: parts.referenceAfterMs }),
         });
-  const request = (view: ModelView) => ({
+  const request = (view: ModelView, totalBytes: number | null) => ({
     id: view.id,
-    args: view.observed.args,
+    args: placedArgs(view.observed.args, totalBytes),
     modelPath: view.observed.modelPath,
     deviceId: view.deviceId,
   });
   return {
     predict(view, place) {
-      const asked = { ...request(view), ...place, build: buildOf(view.backendVersion ?? null) };
+      const asked = {
+        ...request(view, place.deviceTotalBytes),
+        ...place,
+        build: buildOf(view.backendVersion ?? null),
+      };
       remember(askers, JSON.stringify(loadOf(asked)), view.id);
       return predict(asked, measured, settings().footprints, files, footprints);
     },
     async footprint(view, place, context) {
-      const { args, modelPath } = view.observed;
+      const { modelPath } = view.observed;
+      const args = placedArgs(view.observed.args, place.deviceTotalBytes);
       // What-if figures are ours, at once: llama.cpp is asked about what is really set.
       const source = context === 'set' ? footprints : ours;
       const estimated = await source.footprintOf({
@@ -91,7 +97,7 @@ export async function durableForecaster(
       return estimated.ok ? estimated.value : null;
     },
     learn(view, bytes) {
-      measured = learn(measured, request(view), bytes);
+      measured = learn(measured, request(view, null), bytes);
       void store.set(KEY, measured);
     },
     onBetter(listener) {

@@ -7,6 +7,7 @@ import {
 } from '../../../electron/core/backends/dialects/llama-swap-flights.ts';
 import { loopbackPort } from '../../../electron/core/backends/told-model.ts';
 import { commandFlags } from '../../../electron/core/ledger/footprint/command-flags.ts';
+import { placedArgs } from '../../../electron/core/ledger/footprint/ollama-context.ts';
 import { runsOnCpu } from '../../../electron/core/loop/model-view.ts';
 import type { ProcessFacts } from '../../../electron/core/process/identity.ts';
 import { until } from '../../support/router.ts';
@@ -17,6 +18,7 @@ import { SUBJECTS, type Subject, type Watched, watch } from './subjects.ts';
 
 const SIGNAL = new AbortController().signal;
 const LIMIT_MS = 15_000;
+const GIB = 1024 ** 3;
 
 function subject(title: string): Subject {
   const found = SUBJECTS.find((one) => one.title === title);
@@ -122,6 +124,30 @@ describe('Ollama', () => {
     const flags = commandFlags(only(it)?.args ?? []);
     expect(only(it)?.modelPath).toBe(`/var/lib/ollama/blobs/${BLOB}`);
     expect(flags).toMatchObject({ contextTokens: 8192, slots: 1, batch: 512, ubatch: 512, gpuLayers: null });
+  });
+
+  it('leaves a context that nobody asked for to the device, up to what the model was trained for', async () => {
+    const shown = (model_info: object) => ({ body: { modelfile: `FROM /blobs/${BLOB}`, model_info } });
+    const rows = [{ name: 'a', size: 5_000, size_vram: 5_000, context_length: 32_768 }];
+    const answers = {
+      '/api/ps': { body: { models: [] as object[] } },
+      '/api/tags': { body: { models: [{ name: 'a' }] } },
+      '/api/show': shown({
+        'general.architecture': 'qwen3',
+        'clip.context_length': 7,
+        'qwen3.context_length': 40_960,
+      }),
+    };
+    await using it = await instead('Ollama', answers);
+    await seen('the file', () => only(it)?.modelPath === `/blobs/${BLOB}`);
+    expect(placedArgs(only(it)?.args ?? null, 24 * GIB)).toContain('32768');
+    expect(placedArgs(only(it)?.args ?? null, 48 * GIB)).toContain('40960');
+    // As it is loaded now, and so it will be next time.
+    answers['/api/ps'].body.models = rows;
+    await seen('the load', () => only(it)?.status === 'loaded');
+    answers['/api/ps'].body.models = [];
+    await seen('the unload', () => only(it)?.status === 'unloaded');
+    expect(commandFlags(only(it)?.args ?? [])).toMatchObject({ contextTokens: 32_768 });
   });
 
   it.each<[string, object, number | null]>([

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EventStore } from '../../../electron/core/events/event-store.ts';
 import type { Footprint } from '../../../electron/core/ledger/footprint/estimate.ts';
 import type { FootprintSource } from '../../../electron/core/ledger/footprint/footprint-source.ts';
+import { CHOSEN_UP_TO } from '../../../electron/core/ledger/footprint/ollama-context.ts';
 import { durableForecaster, type ForecasterParts } from '../../../electron/core/loop/forecaster.ts';
 import { defaults } from '../../../electron/core/settings/defaults.ts';
 import { ok } from '../../../shared/errors.ts';
@@ -77,6 +78,17 @@ describe('predictions', () => {
     expect(better).toEqual(['router/m']);
     expect(await one.predict(view(), PLACE)).toEqual({ bytes: 6 * GB, source: 'estimate' });
     expect(reference.asked).toBe(1);
+  });
+
+  it('of a context that Ollama chooses go by the card, and what was measured there is known again', async () => {
+    const one = await forecaster(facts());
+    const ollama = (args: readonly string[]) =>
+      modelView({ deviceId: 'sim:0', observed: { args: ['ollama', ...args], modelPath } });
+    one.learn(ollama(['--ctx-size', '32768']), 9 * GB);
+    const unloaded = ollama([CHOSEN_UP_TO, '131072']);
+    const on = (deviceTotalBytes: number) => one.predict(unloaded, { ...PLACE, deviceTotalBytes });
+    expect(await on(25 * GB)).toEqual({ bytes: 9 * GB, source: 'measured before' });
+    expect(await on(16 * GB)).toMatchObject({ source: 'estimate' });
   });
 
   it('of another context are ours, and llama.cpp is left alone', async () => {

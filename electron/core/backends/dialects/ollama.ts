@@ -1,4 +1,5 @@
 import { fail, ok, type Result } from '../../../../shared/errors.ts';
+import { chosenArgs, withinTrained } from '../../ledger/footprint/ollama-context.ts';
 import { type OllamaOptions, ollamaFlags } from '../../ledger/footprint/other-flags.ts';
 import { isProgram } from '../../process/programs.ts';
 import { field } from '../http.ts';
@@ -22,6 +23,8 @@ interface Shown {
   /** The weights' own blob: `…/blobs/sha256-…`. */
   readonly modelPath: string | null;
   readonly options: OllamaOptions;
+  /** The context it was trained for; null: not told. */
+  readonly trainedTokens: number | null;
 }
 
 interface Tagged {
@@ -40,6 +43,9 @@ export function ollamaDialect(
   clock: { readonly epochMs: () => number; readonly monotonicMs: () => number },
 ): Dialect {
   const shown = new Map<string, Shown>();
+  /** The context that each was last seen with: the next load asks for the same, as a rule. */
+  const lastContexts = new Map<string, number>();
+  let serverVersion: string | null = null;
   let tags: readonly Tagged[] = [];
   let tagsAtMs: number | null = null;
 
@@ -72,6 +78,7 @@ export function ollamaDialect(
     const isOver =
       ownPort !== null && expiresAtEpochMs !== null && expiresAtEpochMs < clock.epochMs() - EXPIRY_SLACK_MS;
     const contextTokens = positiveOf(field(entry, 'context_length'));
+    if (contextTokens !== null) lastContexts.set(row.name, contextTokens);
     const sizeBytes = bytesOf(field(entry, 'size'));
     const onCard = field(entry, 'size_vram');
     // Older servers leave it out where it is 0: all of the model is in the host's memory.
@@ -98,14 +105,16 @@ export function ollamaDialect(
     contextTokens: number | null,
     isOnHost: boolean,
   ): ToldModel => {
-    const options = { ...about?.options, ...(contextTokens === null ? {} : { num_ctx: contextTokens }) };
+    const context = contextTokens ?? lastContexts.get(row.name) ?? about?.options.num_ctx;
+    const options = { ...about?.options, num_ctx: context };
+    const trained = about?.trainedTokens ?? null;
     const modelPath = about?.modelPath ?? null;
     const blob = modelPath?.split(/[/\\]/).at(-1) ?? null;
     return {
       ...UNTOLD,
       name: row.name,
       aliases: row.name.endsWith(':latest') ? [row.name.slice(0, -':latest'.length)] : [],
-      args: ollamaArgs(isOnHost ? { ...options, num_gpu: 0 } : options),
+      args: ollamaArgs(isOnHost ? { ...options, num_gpu: 0 } : options, serverVersion, trained),
       modelPath,
       weightsBytes: row.sizeBytes,
       query:
@@ -132,6 +141,7 @@ export function ollamaDialect(
       if (text === null || rowsOf(ps.json) === null) {
         return fail('backend_refused', odd(ask.http, '/api/ps', 'Ollama').message);
       }
+      serverVersion = text;
       return ok({ version: text });
     },
     async read(ask) {
@@ -236,15 +246,38 @@ function shownIn(body: unknown): Shown {
       num_batch: number('num_batch'),
       num_gpu: number('num_gpu'),
     },
+    trainedTokens: trainedIn(field(body, 'model_info')),
   };
 }
 
-/** The same load in llama-server's words, so that what it takes can be foretold and told apart from another. */
-export function ollamaArgs(options: OllamaOptions): readonly string[] {
+/** `llama.context_length` and its like: the architecture begins the key. */
+function trainedIn(about: unknown): number | null {
+  if (typeof about !== 'object' || about === null) return null;
+  const own = textOf(field(about, 'general.architecture'));
+  const key = Object.keys(about).find((name) =>
+    own === null ? /^[^.]+\.context_length$/.test(name) : name === `${own}.context_length`,
+  );
+  return key === undefined ? null : positiveOf(field(about, key));
+}
+
+/**
+ * The same load in llama-server's words, so that what it takes can be foretold and told apart from another.
+ * A context that nobody set is left to whoever knows the device.
+ */
+export function ollamaArgs(
+  options: OllamaOptions,
+  version: string | null,
+  trainedTokens: number | null,
+): readonly string[] {
+  const asked = options.num_ctx ?? null;
+  const context =
+    asked === null
+      ? chosenArgs(version, trainedTokens)
+      : ['--ctx-size', String(withinTrained(asked, trainedTokens))];
   const flags = ollamaFlags(options);
   return [
     'ollama',
-    ...['--ctx-size', String(flags.contextTokens)],
+    ...context,
     ...['--parallel', String(flags.slots ?? 1)],
     ...['--batch-size', String(flags.batch)],
     ...['--ubatch-size', String(flags.ubatch)],

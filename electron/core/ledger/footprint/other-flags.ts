@@ -82,7 +82,7 @@ export interface OllamaOptions {
   readonly cacheType?: string | undefined;
 }
 
-/** Ollama runs one slot unless told otherwise, 4096 tokens each (`/api/ps` says how many it really is), and batches of 512. */
+/** Ollama runs one slot unless told otherwise (what context it has else, `ollama-context.ts` says), and batches of 512. */
 export function ollamaFlags(options: OllamaOptions): LoadFlags {
   const slots = Math.max(1, options.parallel ?? 1);
   const batch = options.num_batch ?? 512;
