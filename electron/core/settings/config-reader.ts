@@ -1,7 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import type { Result } from '../../../shared/errors.ts';
 import type { Settings } from '../../../shared/settings.ts';
+import { askChild } from '../process/ask-child.ts';
 import type { ConfigRejection } from './rejection.ts';
 
 /** Reads a config and makes its schema, wherever the YAML and schema libraries are loaded. */
@@ -38,45 +37,17 @@ export const readHere: ConfigReader = {
  * back). Where the child fails, the work is done here.
  */
 export function readInChild(nodePath: string): ConfigReader {
+  const entry = new URL('./config-reader-child.ts', import.meta.url);
+  const ask = (request: ReaderRequest): Promise<ReaderAnswer | null> =>
+    askChild({ nodePath, entry, request, limitMs: CHILD_LIMIT_MS });
   return {
     async parse(text, fileName, home) {
-      const answer = await askChild(nodePath, { type: 'parse', text, fileName, home });
+      const answer = await ask({ type: 'parse', text, fileName, home });
       return answer?.type === 'parse' ? answer.result : readHere.parse(text, fileName, home);
     },
     async schemaText() {
-      const answer = await askChild(nodePath, { type: 'schema' });
+      const answer = await ask({ type: 'schema' });
       return answer?.type === 'schema' ? answer.text : readHere.schemaText();
     },
   };
-}
-
-/** null when the child can't be run or answers something else. */
-function askChild(nodePath: string, request: ReaderRequest): Promise<ReaderAnswer | null> {
-  return new Promise((resolve) => {
-    const entry = fileURLToPath(new URL('./config-reader-child.ts', import.meta.url));
-    // Without a descriptor left there is a child with no streams, and an error follows.
-    const child: ChildProcess = spawn(nodePath, [entry], {
-      stdio: ['pipe', 'pipe', 'ignore'],
-      timeout: CHILD_LIMIT_MS,
-      killSignal: 'SIGKILL',
-    });
-    let answer = '';
-    child.once('error', () => resolve(null));
-    child.stdin?.once('error', () => resolve(null));
-    child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
-      answer += chunk;
-    });
-    child.once('close', (code) => resolve(code === 0 ? readAnswer(answer) : null));
-    child.stdin?.end(JSON.stringify(request));
-  });
-}
-
-/** The child is this very program, so only a cut-off answer is looked for. */
-function readAnswer(text: string): ReaderAnswer | null {
-  try {
-    const answer: ReaderAnswer = JSON.parse(text);
-    return answer;
-  } catch {
-    return null;
-  }
 }

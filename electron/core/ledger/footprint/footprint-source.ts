@@ -1,7 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { stat } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import { fail, type Result } from '../../../../shared/errors.ts';
+import { askChild } from '../../process/ask-child.ts';
 import type { Footprint } from './estimate.ts';
 import { type LoadRequest, requestFlags } from './load-request.ts';
 
@@ -35,10 +34,12 @@ export function footprintsInChild(nodePath: string): FootprintSource {
     running = true;
     const batch = waiting;
     waiting = [];
-    const answers = await askChild(
+    const answers = await askChild<readonly Result<Footprint>[]>({
       nodePath,
-      batch.map((one) => one.request),
-    );
+      entry: new URL('./footprint-child.ts', import.meta.url),
+      request: batch.map((one) => one.request),
+      limitMs: CHILD_LIMIT_MS,
+    });
     for (const [index, one] of batch.entries()) one.resolve(answers?.[index] ?? CHILD_FAILED);
     running = false;
     void next();
@@ -80,42 +81,6 @@ export async function loadKey(request: LoadRequest): Promise<string | null> {
   try {
     const seen = await Promise.all(paths.map((path) => stat(path)));
     return JSON.stringify([flags, request.kind, seen.map(({ size, mtimeMs }) => [size, mtimeMs])]);
-  } catch {
-    return null;
-  }
-}
-
-/** null when the child can't be run or answers something else. */
-function askChild(
-  nodePath: string,
-  requests: readonly LoadRequest[],
-): Promise<readonly Result<Footprint>[] | null> {
-  return new Promise((resolve) => {
-    const entry = fileURLToPath(new URL('./footprint-child.ts', import.meta.url));
-    // Without a descriptor left there is a child with no streams, and an error follows.
-    const child: ChildProcess = spawn(nodePath, [entry], {
-      stdio: ['pipe', 'pipe', 'ignore'],
-      timeout: CHILD_LIMIT_MS,
-      killSignal: 'SIGKILL',
-    });
-    let answer = '';
-    child.once('error', () => resolve(null));
-    child.stdin?.once('error', () => resolve(null));
-    child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
-      answer += chunk;
-    });
-    // A child that hangs in the kernel outlives SIGKILL; nobody waits for it.
-    setTimeout(() => resolve(null), CHILD_LIMIT_MS + 1_000).unref();
-    child.once('close', (code) => resolve(code === 0 ? readAnswers(answer) : null));
-    child.stdin?.end(JSON.stringify(requests));
-  });
-}
-
-/** The child is this very program, so only a cut-off answer is looked for. */
-function readAnswers(text: string): readonly Result<Footprint>[] | null {
-  try {
-    const answers: readonly Result<Footprint>[] = JSON.parse(text);
-    return answers;
   } catch {
     return null;
   }

@@ -1,0 +1,41 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { askChild } from '../../../electron/core/process/ask-child.ts';
+
+let folder = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'landlord-ask-child-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function ask(source: string, change: { readonly nodePath?: string; readonly limitMs?: number } = {}) {
+  const path = join(folder, 'child.mjs');
+  await writeFile(path, source);
+  return await askChild<unknown>({
+    nodePath: process.execPath,
+    entry: pathToFileURL(path),
+    request: { question: 'Ünï\n$()' },
+    limitMs: 20_000,
+    ...change,
+  });
+}
+
+const ECHO = `let all = ''; for await (const one of process.stdin.setEncoding('utf8')) all += one;`;
+
+it('asks in JSON and takes the answer as JSON', async () => {
+  expect(await ask(`${ECHO} process.stdout.write(all);`)).toEqual({ question: 'Ünï\n$()' });
+});
+
+it('has no answer of a child that fails, says no JSON, never reads, or is not there', async () => {
+  expect(await ask(`${ECHO} process.stdout.write(all); process.exitCode = 1;`)).toBeNull();
+  expect(await ask(`process.stdout.write('{"cut":');`)).toBeNull();
+  expect(await ask('process.exit(0);')).toBeNull();
+  expect(await ask('', { nodePath: join(folder, 'no-node') })).toBeNull();
+});
+
+it('ends one that takes too long', async () => {
+  expect(await ask('setInterval(() => {}, 1000);', { limitMs: 300 })).toBeNull();
+});
