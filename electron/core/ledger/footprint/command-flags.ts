@@ -163,6 +163,24 @@ export function commandFlags(args: readonly string[]): LoadFlags {
   return flags;
 }
 
+export interface FlagName {
+  /** As a command line has it. */
+  readonly flag: string;
+  readonly takes: 'value' | 'nothing' | 'unknown';
+}
+
+/** A flag that is named without its dashes, as presets do. */
+export function flagOf(name: string): FlagName {
+  for (const flag of [`-${name}`, `--${name}`]) {
+    const known = ownEntry(SPELLINGS, flag) ?? flag;
+    if (known === '--metrics' || ownEntry(ALONE, known) !== undefined)
+      return { flag: known, takes: 'nothing' };
+    const takesValue = ownEntry(WITH_VALUE, known) ?? (DRAFT_TOKENS.has(known) || known === PER_SLOT);
+    if (takesValue) return { flag, takes: 'value' };
+  }
+  return { flag: `--${name}`, takes: 'unknown' };
+}
+
 function nameAndValue(arg: string): readonly [string, string | null] {
   const equals = arg.startsWith('--') ? arg.indexOf('=') : -1;
   const name = equals < 0 ? arg : arg.slice(0, equals);

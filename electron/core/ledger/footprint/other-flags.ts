@@ -1,3 +1,4 @@
+import { flagOf } from './command-flags.ts';
 import { environmentArgs } from './environment-flags.ts';
 import { DEFAULT_FLAGS, type LoadFlags } from './flags.ts';
 
@@ -30,7 +31,7 @@ function unquoted(word: string): string {
 
 /**
  * A section of llama-server's presets, or of the router's `status.preset`: `key = value` lines whose keys
- * are the long flags without dashes, or its environment variables. As a command line, without the
+ * are flags without dashes, long or short, or its environment variables. As a command line, without the
  * program's name.
  */
 export function presetArgs(text: string): readonly string[] {
@@ -43,33 +44,26 @@ export function presetArgs(text: string): readonly string[] {
       args.push(...environmentArgs([[name, value]]));
       continue;
     }
-    const flag = `${name.length <= 5 && SHORT.has(name) ? '-' : '--'}${name}`;
-    if (/^(?:true|on|yes|enabled)$/i.test(value) && !TAKES_ON.has(flag)) args.push(flag);
-    else if (/^(?:false|off|no|disabled)$/i.test(value) && !TAKES_ON.has(flag))
-      args.push(flag.startsWith('--no-') ? `--${flag.slice(5)}` : `--no-${flag.slice(2)}`);
-    else args.push(flag, value);
+    const { flag, takes } = flagOf(name);
+    const wants = takes === 'value' ? undefined : meaningOf(value, takes);
+    if (wants === undefined) args.push(flag, value);
+    else args.push(wants ? flag : inverse(flag));
   }
   return args;
 }
 
-const SHORT = new Set([
-  'm',
-  'c',
-  'b',
-  'ub',
-  'np',
-  'ngl',
-  'fa',
-  'ctk',
-  'ctv',
-  'ot',
-  'ncmoe',
-  'mm',
-  'md',
-  'ts',
-  'dev',
-]);
-const TAKES_ON = new Set(['--flash-attn', '-fa', '--fit']);
+/** llama-server's words, and some that people write (common/arg.cpp, `is_truthy`). A number may be a flag's value. */
+function meaningOf(value: string, takes: 'nothing' | 'unknown'): boolean | undefined {
+  const word = takes === 'nothing' ? value.replace(/^1$/, 'on').replace(/^0$/, 'off') : value;
+  if (/^(?:true|on|yes|enabled)$/i.test(word)) return true;
+  return /^(?:false|off|no|disabled)$/i.test(word) ? false : undefined;
+}
+
+/** `--no-mmap = off` is `--mmap`. */
+function inverse(flag: string): string {
+  return flag.startsWith('--no-') ? `--${flag.slice(5)}` : `--no-${flag.slice(2)}`;
+}
+
 /** Of Ollama's API (`options`) and its environment. */
 export interface OllamaOptions {
   readonly num_ctx?: number | undefined;

@@ -70,6 +70,45 @@ describe('a preset', () => {
   });
 });
 
+describe('a preset’s words', () => {
+  const flags = (...lines: string[]) => commandFlags(presetArgs(lines.join('\n')));
+
+  it('1 and 0 are yes and no of a flag without a value, and numbers of others', () => {
+    expect(flags('kv-offload = 0', 'swa-full = 0', 'kv-unified = 0', 'cpu-moe = 0')).toMatchObject({
+      cacheOnDevice: false,
+      fullWindowCache: false,
+      unified: false,
+      cpuExpertLayers: 0,
+    });
+    expect(flags('swa-full = 1', 'no-kv-offload = 1', 'parallel = 1', 'n-gpu-layers = 0')).toMatchObject({
+      fullWindowCache: true,
+      cacheOnDevice: false,
+      slots: 1,
+      gpuLayers: 0,
+    });
+    expect(presetArgs('metrics = 0\nn-predict = 1')).toEqual(['--no-metrics', '--n-predict', '1']);
+  });
+
+  it('short names are flags too', () => {
+    const short = flags(
+      'kvu = on',
+      'cmoe = true',
+      'nkvo = 1',
+      'sm = none',
+      'ctkd = q8_0',
+      'ngld = 4',
+      'fit = off',
+    );
+    expect(short).toMatchObject({ unified: true, cacheOnDevice: false, devices: 1, fit: false });
+    expect(short.cpuExpertLayers).toBeGreaterThan(1000);
+    expect(short.draft).toMatchObject({ cacheTypeK: 'q8_0', gpuLayers: 4 });
+  });
+
+  it('a flag that is said no to is not there', () => {
+    expect(presetArgs('metrics = false\nno-mmap = off')).toEqual(['--no-metrics', '--mmap']);
+  });
+});
+
 describe('Ollama’s options', () => {
   it('give each slot its context, in a cache of its own', () => {
     expect(ollamaFlags({ num_ctx: 8192, parallel: 2, cacheType: 'q8_0', num_batch: 256 })).toMatchObject({
