@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import type { ObservedModel } from '../../../electron/core/backends/backend.ts';
 import {
   isInFlight,
   nextFlights,
@@ -8,26 +7,15 @@ import {
 import { loopbackPort } from '../../../electron/core/backends/told-model.ts';
 import { commandFlags } from '../../../electron/core/ledger/footprint/command-flags.ts';
 import { placedArgs } from '../../../electron/core/ledger/footprint/ollama-context.ts';
-import { runsOnCpu } from '../../../electron/core/loop/model-view.ts';
 import type { ProcessFacts } from '../../../electron/core/process/identity.ts';
-import { until } from '../../support/router.ts';
 import { family } from './family.ts';
+import { instead, only, seen, subject } from './one-model.ts';
 import { BLOB } from './servers/scripts.ts';
-import type { Reply, StagedModel } from './servers/server.ts';
-import { SUBJECTS, type Subject, type Watched, watch } from './subjects.ts';
+import type { StagedModel } from './servers/server.ts';
+import { type Watched, watch } from './subjects.ts';
 
 const SIGNAL = new AbortController().signal;
-const LIMIT_MS = 15_000;
 const GIB = 1024 ** 3;
-
-function subject(title: string): Subject {
-  const found = SUBJECTS.find((one) => one.title === title);
-  if (found === undefined) throw new Error(`no subject ${title}`);
-  return found;
-}
-
-const only = (it: Watched): ObservedModel | undefined => it.backend.snapshot().models[0];
-const seen = (what: string, holds: () => boolean): Promise<void> => until(holds, LIMIT_MS, what);
 
 /** A model with a child process as its server starts one. */
 async function withChild(
@@ -265,45 +253,6 @@ describe('LM Studio that does not tell all', () => {
   });
 });
 
-describe('Lemonade', () => {
-  it.each([
-    ['npu', true],
-    ['cpu', true],
-    ['gpu', false],
-    ['gpu|npu', false],
-    [undefined, false],
-  ])('one on device %s', async (device, isOffCard) => {
-    const body = { all_models_loaded: [{ model_name: 'm', device, recipe_options: { ctx_size: 4096 } }] };
-    await using it = await instead('Lemonade', {
-      '/v1/health': { body },
-      '/v1/models': { body: { data: [] } },
-    });
-    await seen('it', () => only(it)?.status === 'loaded');
-    expect(runsOnCpu(only(it)?.args ?? null)).toBe(isOffCard);
-  });
-
-  it('is read under its older path too', async () => {
-    const body = { all_models_loaded: [{ model_name: 'm', pid: 3, is_busy: true }], version: '8.2' };
-    await using it = await instead('Lemonade', {
-      '/api/v1/health': { body },
-      '/api/v1/models': { body: { data: [] } },
-    });
-    await seen('it', () => only(it)?.busy === true);
-    expect(it.backend.snapshot().version).toBe('8.2');
-  });
-
-  it('that does not tell busy is asked by its process, else nobody knows', async () => {
-    const body = { all_models_loaded: [{ model_name: 'm', backend_url: 'http://127.0.0.1:9/v1' }] };
-    await using it = await instead('Lemonade', {
-      '/v1/health': { body },
-      '/v1/models': { body: { data: [] } },
-    });
-    await seen('it', () => only(it)?.status === 'loaded');
-    expect(only(it)?.busy).toBeNull();
-    expect(it.backend.snapshot().notes.join(' ')).toMatch(/CPU time/);
-  });
-});
-
 describe('llama-swap', () => {
   it('reads flags and file out of its command, and when it lets a model go', async () => {
     await using it = await withChild('llama-swap', { command: CHILD });
@@ -384,21 +333,3 @@ it.each<[unknown, number | null]>([
 ])('the port in %s', (url, port) => {
   expect(loopbackPort(url)).toBe(port);
 });
-
-/** A server that answers these paths, and no others. */
-async function instead(
-  title: string,
-  replies: Readonly<Record<string, Reply>>,
-  asked: string[] = [],
-): Promise<Watched> {
-  const one = subject(title);
-  return await watch(one, {
-    timings: { acceptMs: 10_000 },
-    before: (server) => {
-      server.instead = ({ method, path }) => {
-        asked.push(`${method} ${path}`);
-        return replies[path] ?? (path === '/api/version' ? { body: { version: '1' } } : one.notFound);
-      };
-    },
-  });
-}

@@ -1,4 +1,6 @@
 import { fail, ok } from '../../../../shared/errors.ts';
+import { commandFlags } from '../../ledger/footprint/command-flags.ts';
+import { flagValue } from '../../process/procfs-text.ts';
 import { isProgram } from '../../process/programs.ts';
 import { field } from '../http.ts';
 import { positiveOf, textOf } from '../models-list.ts';
@@ -46,7 +48,7 @@ export function lemonadeDialect(ownPort: number | null, nowMs: () => number): Di
     namesAtMs = nowMs();
     names = entries.flatMap((entry) => {
       const name = textOf(field(entry, 'id'));
-      if (name === null || field(entry, 'downloaded') === false) return [];
+      if (name === null || field(entry, 'downloaded') === false || isElsewhere(entry)) return [];
       const size = field(entry, 'size');
       // In gigabytes, as its list of models has it.
       const sizeBytes = typeof size === 'number' && size > 0 ? Math.round(size * 1e9) : null;
@@ -118,13 +120,15 @@ export function lemonadeDialect(ownPort: number | null, nowMs: () => number): Di
 
 function toldModel(entry: unknown, ownPort: number | null): ToldModel | null {
   const name = textOf(field(entry, 'model_name'));
-  if (name === null) return null;
+  if (name === null || isElsewhere(entry)) return null;
   const port = loopbackPort(field(entry, 'backend_url'));
   const pid = positiveOf(field(entry, 'pid'));
   const options = field(entry, 'recipe_options');
-  const contextTokens = positiveOf(field(options, 'ctx_size'));
+  const command = commandOf(entry);
+  const contextTokens =
+    positiveOf(field(options, 'ctx_size')) ?? positiveOf(commandFlags(command ?? []).contextTokens);
   const lastUse = field(entry, 'last_use');
-  const isThere = field(entry, 'loaded') !== false;
+  const isThere = field(entry, 'loaded') !== false && field(entry, 'status') !== 'loading';
   return {
     ...UNTOLD,
     name,
@@ -132,7 +136,8 @@ function toldModel(entry: unknown, ownPort: number | null): ToldModel | null {
     statusText: isThere ? 'loaded' : 'loading',
     busy: isThere ? busyOf(entry) : null,
     usedMark: typeof lastUse === 'number' || typeof lastUse === 'string' ? String(lastUse) : null,
-    args: argsOf(contextTokens, field(entry, 'device')),
+    args: argsOf(command, contextTokens, field(entry, 'device')),
+    modelPath: command === null ? null : flagValue(command, '--model', '-m'),
     contextTokens,
     port,
     query:
@@ -148,13 +153,27 @@ function toldModel(entry: unknown, ownPort: number | null): ToldModel | null {
   };
 }
 
+/** A provider's model, by Lemonade's cloud recipe: it holds nothing here. */
+function isElsewhere(entry: unknown): boolean {
+  return field(entry, 'recipe') === 'cloud';
+}
+
+/** How its llama-server was really started, since Lemonade 11; null: not told, or another kind of server. */
+function commandOf(entry: unknown): readonly string[] | null {
+  const told = entriesOf(entry, 'launch_command')?.filter((word) => typeof word === 'string') ?? [];
+  return isProgram(told, 'llama-server') ? told : null;
+}
+
 /** In llama-server's words. One that runs on the CPU or the NPU alone has nothing on a card. */
-function argsOf(contextTokens: number | null, device: unknown): readonly string[] | null {
+function argsOf(
+  command: readonly string[] | null,
+  contextTokens: number | null,
+  device: unknown,
+): readonly string[] | null {
   const isOffCard = typeof device === 'string' && /cpu|npu/i.test(device) && !/gpu/i.test(device);
-  const args = [
-    ...(contextTokens === null ? [] : ['--ctx-size', String(contextTokens)]),
-    ...(isOffCard ? ['--gpu-layers', '0'] : []),
-  ];
+  const offCard = isOffCard ? ['--gpu-layers', '0'] : [];
+  if (command !== null) return [...command, ...offCard];
+  const args = [...(contextTokens === null ? [] : ['--ctx-size', String(contextTokens)]), ...offCard];
   return args.length === 0 ? null : ['lemonade', ...args];
 }
 
