@@ -61,7 +61,7 @@ export async function forwardingProxy(upstreamPort: number): Promise<ForwardingP
   const ends: Forwarded[] = [];
   const endedAfter: boolean[] = [];
   const server = http.createServer((request, response) => {
-    const exchange = openExchange(request, response, null, performance.now());
+    const exchange = openExchange(request, response, null, performance.now(), null);
     const { body, contentLength } = bodyFor(exchange, null);
     void forward(dispatcher, {
       unsaid: null,

@@ -5,6 +5,7 @@ import { dialectOf, type Work, workOf } from './endpoints.ts';
 import type { Dialect } from './refusals.ts';
 import type { RequestHead } from './request-head.ts';
 import type { Seat } from './seat.ts';
+import type { Upstream } from './upstream-path.ts';
 
 /** A request on its way through the gateway, and what has become of it so far. */
 export interface Exchange {
@@ -14,6 +15,10 @@ export interface Exchange {
   readonly path: string;
   readonly work: Work;
   readonly dialect: Dialect;
+  /** The model that the path names; null: the body does, if anything. */
+  readonly pathModel: string | null;
+  /** What the model's own server is asked: `path`, but for a llama-swap's `/upstream/MODEL` before it. */
+  readonly meantPath: string;
   /** The backend whose port was called; null: the gateway's own address. */
   readonly front: BackendSetting | null;
   readonly departure: Departure;
@@ -31,6 +36,7 @@ export function openExchange(
   response: ServerResponse,
   front: BackendSetting | null,
   nowMs: number,
+  upstream: Upstream | null,
 ): Exchange {
   const departure = new Departure();
   response.on('close', () => {
@@ -39,13 +45,16 @@ export function openExchange(
   // Writing to a client that has just left is no fault of ours; its 'close' follows.
   response.on('error', () => undefined);
   const path = request.url ?? '/';
+  const meant = upstream?.path ?? path;
   const method = request.method ?? 'GET';
   return {
     request,
     response,
     path,
-    work: workOf(method, path),
-    dialect: dialectOf(path),
+    work: workOf(method, meant),
+    dialect: dialectOf(meant),
+    pathModel: upstream?.model ?? null,
+    meantPath: meant,
     front,
     departure,
     arrivedAtMs: nowMs,

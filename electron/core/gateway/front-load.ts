@@ -29,7 +29,10 @@ export async function admitLoad(
   front: BackendSetting,
 ): Promise<boolean> {
   const { request, response } = exchange;
-  const wish = loadWish(request.method ?? 'GET', exchange.path);
+  const wish =
+    exchange.pathModel === null
+      ? loadWish(request.method ?? 'GET', exchange.path)
+      : { model: exchange.pathModel };
   if (wish === null) return true;
   if (wish === 'load') {
     const read = await readHead(request);

@@ -25,6 +25,7 @@ import { sendRefusal } from './refusals.ts';
 import { KnownRoutes } from './route.ts';
 import { serve } from './serve.ts';
 import { Turnover, type TurnoverPace } from './turnover.ts';
+import { upstreamOf } from './upstream-path.ts';
 
 export interface GatewayOptions {
   readonly context: CommandContext;
@@ -189,7 +190,9 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   return {
     async handle(request, response, front) {
-      const exchange = openExchange(request, response, front, monotonicMs());
+      const upstream =
+        front === null ? null : upstreamOf(request.url ?? '/', front, context.loop.models.views());
+      const exchange = openExchange(request, response, front, monotonicMs(), upstream);
       try {
         await serve(parts, exchange);
       } catch (thrown) {

@@ -53,7 +53,7 @@ export async function sendElsewhere(
   error: LandlordError,
 ): Promise<SentElsewhere> {
   const deflected: Deflected = { parts, exchange, route, asker, waiting, error, passed: [] };
-  const wanted = route.view?.observed.name ?? exchange.head?.model?.value ?? null;
+  const wanted = route.view?.observed.name ?? exchange.pathModel ?? exchange.head?.model?.value ?? null;
   // Who has not answered lately is tried after all others, by a request that has nowhere else to go.
   const { fallbacks } = parts.settings();
   const well = fallbacks.filter((setting) => parts.health.objection(setting) === null);
@@ -159,7 +159,7 @@ async function toAnother(
   exchange.seat?.moveAway();
   tell(deflected, setting);
   const begun = waiting.end();
-  const { origin, path } = upstreamPath(setting.url, withoutKeys(exchange.path));
+  const { origin, path } = upstreamPath(setting.url, withoutKeys(exchange.meantPath));
   const { body, contentLength } = bodyFor(exchange, model);
   const key = setting.apiKeyEnv === null ? null : parts.env(setting.apiKeyEnv);
   const unsaid = unsaidOf(key);

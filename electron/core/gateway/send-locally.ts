@@ -15,6 +15,7 @@ import { refusalFor, refusalFrame } from './refusals.ts';
 import { BodyTooLarge, isForm, renamed, rest, spooledBody } from './request-head.ts';
 import type { Route } from './route.ts';
 import { unsaidOf } from './unsaid.ts';
+import { pathAt } from './upstream-path.ts';
 import type { Waiting } from './waiting.ts';
 
 /** `not_here`: nothing was sent to the client, which may be served elsewhere or told why. */
@@ -188,7 +189,7 @@ function send(
 ): Promise<Forwarded> {
   const { request, head, front } = exchange;
   const begun = waiting?.end() ?? false;
-  const { origin, path } = upstreamPath(route.url, exchange.path);
+  const { origin, path } = upstreamPath(route.url, pathAt(exchange, route));
   const { body, contentLength } = bodyFor(exchange, route.sentName);
   const { apiKey } = front === null ? keyFor(parts, route) : {};
   const unsaid = unsaidOf(apiKey ?? null);

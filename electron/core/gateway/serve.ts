@@ -67,7 +67,7 @@ export async function serve(parts: GatewayParts, exchange: Exchange): Promise<vo
     exchange.head = read.head;
   }
   const { loop, fleet } = parts.context;
-  const wanted = exchange.head?.model?.value ?? null;
+  const wanted = exchange.pathModel ?? exchange.head?.model?.value ?? null;
   const look = (): Result<Route> =>
     front === null
       ? parts.routes.resolve(wanted, loop.models.views(), fleet.settings())
@@ -112,7 +112,7 @@ async function serveRoute(parts: GatewayParts, exchange: Exchange, route: Route)
   exchange.seat = seat;
   const waiting = createWaiting({
     response: exchange.response,
-    isStream: exchange.head?.stream === true && streamsEvents(exchange.path),
+    isStream: exchange.head?.stream === true && streamsEvents(exchange.meantPath),
     own: () => exchange.own,
     firstMs: parts.keepAliveMs.first,
     everyMs: parts.keepAliveMs.every,
@@ -244,7 +244,7 @@ function leftOutcome(setting: BackendSetting): Outcome {
 }
 
 function record(parts: GatewayParts, exchange: Exchange, route: Route, asker: Asker, outcome: Outcome): void {
-  const name = route.view?.id ?? exchange.head?.model?.value ?? null;
+  const name = route.view?.id ?? exchange.pathModel ?? exchange.head?.model?.value ?? null;
   recordEnd(parts, exchange, name, asker, outcome);
 }
 
