@@ -21,6 +21,8 @@ export interface PredictionRequest {
   /** `backend/model`. */
   readonly id: string;
   readonly args: readonly string[] | null;
+  /** Flags for files that `args` names otherwise: by their repository. Left out: there are none. */
+  readonly fileArgs?: readonly string[];
   readonly modelPath: string | null;
   /** null: not known; then what was measured on any device counts. */
   readonly deviceId?: string | null;
@@ -72,7 +74,7 @@ export async function predict(
 export function loadOf(request: PredictionRequest): LoadRequest {
   return {
     modelPath: request.modelPath,
-    args: request.args ?? [],
+    args: [...(request.args ?? []), ...(request.fileArgs ?? [])],
     kind: request.deviceKind ?? 'cuda',
     build: request.build ?? null,
   };
@@ -143,7 +145,7 @@ export function argsKey(args: readonly string[] | null): string {
 
 /** null where any of them can't be read: a part of the weights is no estimate. */
 async function weightBytes(request: PredictionRequest, files: FileSizes): Promise<number | null> {
-  const paths = weightFiles(request.args, request.modelPath);
+  const paths = weightFiles(loadOf(request).args, request.modelPath);
   if (paths.length === 0) return null;
   const sizes = await Promise.all(paths.map((path) => files.sizeOf(path)));
   return sizes.reduce<number | null>(

@@ -1,9 +1,17 @@
 import { stat } from 'node:fs/promises';
+import { homedir } from 'node:os';
 import type { Settings } from '../../../shared/settings.ts';
 import { buildOf } from '../backends/server-props.ts';
 import type { EventStore } from '../events/event-store.ts';
 import { checkedFootprints } from '../ledger/footprint/checked-footprints.ts';
 import { type FootprintSource, footprintsInChild } from '../ledger/footprint/footprint-source.ts';
+import {
+  findHubFiles,
+  type HubFolders,
+  hubArgs,
+  hubFolders,
+  hubModelIn,
+} from '../ledger/footprint/hub-files.ts';
 import { placedArgs } from '../ledger/footprint/ollama-context.ts';
 import { type FileSizes, learn, loadOf, type MeasuredFootprint, predict } from '../ledger/prediction.ts';
 import { version } from '../version.ts';
@@ -30,6 +38,8 @@ export interface ForecasterParts {
   readonly footprints?: FootprintSource;
   /** llama.cpp's own, in the background; null: not asked. */
   readonly reference?: FootprintSource | null;
+  /** Where llama.cpp keeps what it has downloaded. */
+  readonly downloads?: HubFolders;
   /** How long ours stands alone first. */
   readonly referenceAfterMs?: number;
 }
@@ -44,6 +54,7 @@ export async function durableForecaster(
   parts: ForecasterParts = {},
 ): Promise<Forecaster> {
   const files = parts.files ?? diskSizes;
+  const downloads = parts.downloads ?? hubFolders(process.env, homedir());
   const ours = parts.footprints ?? footprintsInChild(process.execPath);
   let measured = parseMeasured(await store.get(KEY));
   /** Who has asked for which load, to be told of a better answer. */
@@ -74,10 +85,11 @@ export async function durableForecaster(
     deviceId: view.deviceId,
   });
   return {
-    predict(view, place) {
+    async predict(view, place) {
       const asked = {
         ...request(view, place.deviceTotalBytes),
         ...place,
+        fileArgs: await fileArgsOf(view, downloads),
         build: buildOf(view.backendVersion ?? null),
       };
       remember(askers, JSON.stringify(loadOf(asked)), view.id);
@@ -85,12 +97,13 @@ export async function durableForecaster(
     },
     async footprint(view, place, context) {
       const { modelPath } = view.observed;
-      const args = placedArgs(view.observed.args, place.deviceTotalBytes);
+      const args = placedArgs(view.observed.args, place.deviceTotalBytes) ?? [];
+      const fileArgs = await fileArgsOf(view, downloads);
       // What-if figures are ours, at once: llama.cpp is asked about what is really set.
       const source = context === 'set' ? footprints : ours;
       const estimated = await source.footprintOf({
         modelPath,
-        args: withContext(args ?? [], context),
+        args: [...withContext(args, context), ...fileArgs],
         kind: place.deviceKind ?? 'cuda',
         build: buildOf(view.backendVersion ?? null),
       });
@@ -104,6 +117,14 @@ export async function durableForecaster(
       tellBetter = listener;
     },
   };
+}
+
+/** Of a model that is named by its repository alone; empty: it is not, or its files are not to be found. */
+async function fileArgsOf(view: ModelView, downloads: HubFolders): Promise<readonly string[]> {
+  if (view.observed.modelPath !== null) return [];
+  const model = hubModelIn(view.observed.args ?? []);
+  const found = model === null ? null : await findHubFiles(model, downloads);
+  return found === null ? [] : hubArgs(found);
 }
 
 /** Loads that nobody has been told of for long are forgotten. */

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -89,6 +89,29 @@ describe('predictions', () => {
     const on = (deviceTotalBytes: number) => one.predict(unloaded, { ...PLACE, deviceTotalBytes });
     expect(await on(25 * GB)).toEqual({ bytes: 9 * GB, source: 'measured before' });
     expect(await on(16 * GB)).toMatchObject({ source: 'estimate' });
+  });
+
+  it('of a model that its repository names are of the file that was downloaded', async () => {
+    const asked: (readonly string[])[] = [];
+    const footprints: FootprintSource = {
+      footprintOf: async ({ args }) => {
+        asked.push(args);
+        return await source(3 * GB).footprintOf({ args, modelPath: null, kind: 'cuda', build: null });
+      },
+    };
+    const flat = join(folder, 'llama.cpp');
+    await mkdir(flat, { recursive: true });
+    await writeFile(join(flat, 'maker_m_m-Q4_K_M.gguf'), 'GGUF');
+    const one = await forecaster(facts(), { footprints, downloads: { hubs: [], flat: [flat] } });
+    const named = modelView({
+      deviceId: 'sim:0',
+      observed: { args: ['llama-server', '--hf-repo', 'maker/m:Q4_K_M'], modelPath: null },
+    });
+    expect(await one.predict(named, PLACE)).toEqual({ bytes: 3 * GB, source: 'estimate' });
+    expect(asked.at(-1)).toContain(join(flat, 'maker_m_m-Q4_K_M.gguf'));
+    // What it was measured with is told by its own flags.
+    one.learn(named, 4 * GB);
+    expect(await one.predict(named, PLACE)).toEqual({ bytes: 4 * GB, source: 'measured before' });
   });
 
   it('of another context are ours, and llama.cpp is left alone', async () => {
