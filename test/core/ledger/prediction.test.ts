@@ -112,6 +112,8 @@ describe('an estimate', () => {
     const on = { ...request, deviceTotalBytes: 8 * GB };
     const margin = 1024 * 1_048_576;
     expect((await predict(on, [], {}, files, source(30 * GB)))?.bytes).toBe(8 * GB - margin);
+    const nearer = { ...on, args: [...args, '--fit-target', '256'] };
+    expect((await predict(nearer, [], {}, files, source(30 * GB)))?.bytes).toBe(8 * GB - margin / 4);
     for (const set of [
       ['-ngl', '99'],
       ['--fit', 'off'],

@@ -30,6 +30,7 @@ const WITH_VALUE: Readonly<Record<string, Change>> = {
   '-ncffn': (flags, value) => ({ ...flags, cpuFeedForwardLayers: count(value, 0, 0) ?? 0 }),
   '-ot': (flags, value) => ({ ...flags, overrides: [...flags.overrides, ...overridesOf(value)] }),
   '-fit': (flags, value) => ({ ...flags, fit: !/^(?:off|0|false)$/i.test(value) }),
+  '-fitt': (flags, value) => ({ ...flags, fitMarginBytes: marginOf(value) ?? flags.fitMarginBytes }),
   '-mla': (flags, value) => ({ ...flags, latentCache: value !== '0' }),
   '-ts': (flags, value) => ({ ...flags, devices: Math.max(flags.devices, shares(value)) }),
   '-dev': (flags, value) => device(flags, value),
@@ -96,6 +97,7 @@ const SPELLINGS: Readonly<Record<string, string>> = {
   '--n-cpu-ffn': '-ncffn',
   '--override-tensor': '-ot',
   '--fit': '-fit',
+  '--fit-target': '-fitt',
   '--mla-use': '-mla',
   '--tensor-split': '-ts',
   '--device': '-dev',
@@ -209,6 +211,13 @@ function overridesOf(value: string): readonly TensorOverride[] {
     const equals = one.lastIndexOf('=');
     return equals <= 0 ? [] : [{ pattern: one.slice(0, equals), buffer: one.slice(equals + 1) }];
   });
+}
+
+/** MiB, one for all devices or one each: what is left free at least. */
+function marginOf(value: string): number | null {
+  const margins = value.split(',').map(Number);
+  const least = Math.min(...margins);
+  return value.trim() !== '' && Number.isSafeInteger(least) && least >= 0 ? least * 1_048_576 : null;
 }
 
 function shares(value: string): number {

@@ -23,6 +23,7 @@ const WITH_VALUE: Readonly<Record<string, string>> = {
   SPLIT_MODE: '--split-mode',
   TENSOR_SPLIT: '--tensor-split',
   FIT: '--fit',
+  FIT_TARGET: '--fit-target',
   SPEC_DRAFT_MODEL: '--spec-draft-model',
   MODEL_DRAFT: '--spec-draft-model',
   SPEC_DRAFT_CACHE_TYPE_K: '--spec-draft-type-k',

@@ -48,6 +48,8 @@ export interface LoadFlags {
   readonly devices: number;
   /** The engine lessens what was not asked for until it fits (`--fit`). */
   readonly fit: boolean;
+  /** What it leaves free of each device then (`--fit-target`). */
+  readonly fitMarginBytes: number;
   /** Of llama.cpp, such as 11669; null: not known. */
   readonly build: number | null;
 }
@@ -58,6 +60,9 @@ export interface TensorOverride {
   /** Where they go: `CPU`, `CUDA0`, … */
   readonly buffer: string;
 }
+
+/** What `--fit` leaves free on a device unless it is told otherwise. */
+const FIT_MARGIN_BYTES = 1024 * 1_048_576;
 
 /** llama-server's defaults (common/common.h). */
 export const DEFAULT_FLAGS: LoadFlags = {
@@ -86,11 +91,9 @@ export const DEFAULT_FLAGS: LoadFlags = {
   draft: { cacheTypeK: 'f16', cacheTypeV: 'f16', gpuLayers: null, ubatch: null, cpuExpertLayers: 0 },
   devices: 1,
   fit: true,
+  fitMarginBytes: FIT_MARGIN_BYTES,
   build: null,
 };
-
-/** What `--fit` leaves free on a device where it can lessen something. */
-const FIT_MARGIN_BYTES = 1024 * 1_048_576;
 
 /**
  * The most that such a load takes of a device of so many bytes: llama-server lessens a context or a
@@ -99,7 +102,7 @@ const FIT_MARGIN_BYTES = 1024 * 1_048_576;
 export function fittedLimitBytes(flags: LoadFlags, deviceTotalBytes: number | null): number | null {
   if (deviceTotalBytes === null || !flags.fit) return null;
   if (flags.contextTokens !== null && flags.gpuLayers !== null) return null;
-  return Math.max(0, deviceTotalBytes - FIT_MARGIN_BYTES) * Math.max(1, flags.devices);
+  return Math.max(0, deviceTotalBytes - flags.fitMarginBytes) * Math.max(1, flags.devices);
 }
 
 /** Slots that llama-server takes where none are asked for, all on one cache. */

@@ -60,6 +60,9 @@ describe('a llama-server command line', () => {
     ['--kv-unified-per-slot 8192 -np 2', { slots: 2, contextTokens: 16_384, unified: true }],
     ['--kv-unified-per-slot 8192 -c 4096', { contextTokens: 4096 }],
     ['--fit off', { fit: false }],
+    ['-fitt 256', { fitMarginBytes: 256 * 1_048_576 }],
+    ['--fit-target 4096,2048', { fitMarginBytes: 2048 * 1_048_576 }],
+    ['--fit-target much', {}],
     ['-c nonsense', {}],
     ['-c', {}],
   ])('%s', (line, wanted) => {
