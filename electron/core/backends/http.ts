@@ -107,7 +107,8 @@ export function httpClient(baseUrl: string, apiKey: string | null): HttpClient {
           response.on('data', (chunk: Buffer) => {
             bytes += chunk.length;
             if (bytes > maxBytes) fail('too_big', `answered with more than ${maxBytes} bytes to ${path}.`);
-            else chunks.push(chunk);
+            else if (chunks.push(chunk) > MOST_PIECES)
+              fail('too_big', `answered in more than ${MOST_PIECES} pieces to ${path}.`);
           });
           response.on('end', () => finish(answerOf(response, Buffer.concat(chunks).toString('utf8'))));
           response.on('error', (error) => finish(failureOf(baseUrl, error)));
@@ -118,6 +119,11 @@ export function httpClient(baseUrl: string, apiKey: string | null): HttpClient {
         () => fail('timed_out', `did not answer ${method} ${path.split('?')[0]} within ${limitMs} ms.`),
         limitMs,
       );
+      let interim = 0;
+      request.on('information', () => {
+        interim += 1;
+        if (interim > MOST_INTERIM) fail('too_big', `does not come to its answer to ${path}.`);
+      });
       request.on('error', (error) => finish(failureOf(baseUrl, error)));
       if (options.signal?.aborted === true) onAbort();
       else options.signal?.addEventListener('abort', onAbort, { once: true });
@@ -182,6 +188,11 @@ export function httpClient(baseUrl: string, apiKey: string | null): HttpClient {
   };
 }
 
+/** Each piece costs some 200 bytes however small it is: an answer byte by byte took gigabytes in seconds. */
+const MOST_PIECES = 50_000;
+/** 1xx answers before the one that counts; there are hardly ever any. */
+const MOST_INTERIM = 100;
+
 /** What node:http refuses in a header's value (RFC 9110 §5.5). */
 const NOT_IN_HEADERS = /[^\t\x20-\x7e\x80-\xff]/;
 
@@ -190,12 +201,34 @@ function answerOf(response: IncomingMessage, text: string): HttpAnswer {
 }
 
 function parseJson(text: string): unknown {
+  if (text.length > HARMLESS_CHARS && isDeep(text)) return undefined;
   try {
     // Servers on Windows may begin with a byte order mark.
     return JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch {
     return undefined;
   }
+}
+
+/** Shorter texts are parsed in no time and little memory, whatever is in them. */
+const HARMLESS_CHARS = 64 * 1024;
+const DEEPEST = 100;
+
+/** Lists in lists: eight megabytes of them take a second and half a gigabyte to parse. No server's answer has many. */
+function isDeep(json: string): boolean {
+  let depth = 0;
+  let isText = false;
+  for (let at = 0; at < json.length; at += 1) {
+    const char = json[at];
+    if (isText) {
+      if (char === '\\') at += 1;
+      else if (char === '"') isText = false;
+    } else if (char === '"') isText = true;
+    else if (char === '[' || char === '{') depth += 1;
+    else if (char === ']' || char === '}') depth -= 1;
+    if (depth > DEEPEST) return true;
+  }
+  return false;
 }
 
 function failure(reason: HttpFailure['reason'], message: string): HttpFailure {

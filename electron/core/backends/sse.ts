@@ -32,9 +32,10 @@ export function sseParser(maxChars: number = 1 << 20): SseParser {
     const name = colon < 0 ? line : line.slice(0, colon);
     const value = colon < 0 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1);
     if (name === 'event') event = value;
-    else if (name === 'data' && dataChars + value.length <= maxChars) {
+    else if (name === 'data' && dataChars + value.length < maxChars) {
       data.push(value);
-      dataChars += value.length;
+      // With its line end: empty lines without end would pile up too.
+      dataChars += value.length + 1;
     }
     return null;
   };

@@ -95,6 +95,45 @@ describe('every way a server can answer wrongly is a sentence', () => {
     expect(await client.get('/models', { maxBytes: 1_000 })).toMatchObject({ reason: 'too_big' });
   });
 
+  it('an answer byte by byte, which would take gigabytes long before it is too long', async () => {
+    const client = await serve((_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      const bytes = '1\r\na\r\n'.repeat(4_096);
+      const go = (): void => {
+        while (response.socket?.writable === true && response.socket.write(bytes));
+      };
+      response.flushHeaders();
+      response.socket?.on('drain', go);
+      go();
+    });
+    const answer = await client.get('/models', { timeoutMs: 25_000 });
+    expect(answer).toMatchObject({ reason: 'too_big' });
+    expect(answer.kind === 'failed' && answer.message).toContain('pieces');
+  });
+
+  it('beginnings of an answer without end', async () => {
+    const client = await serve((_, response) => {
+      const timer = setInterval(() => response.writeProcessing(), 1);
+      response.on('close', () => clearInterval(timer));
+    });
+    expect(await client.get('/models', { timeoutMs: 25_000 })).toMatchObject({ reason: 'too_big' });
+  });
+
+  it.each([
+    ['lists in lists', '[', ']'],
+    ['objects in objects', '{"a":', '}'],
+  ])('%s that take half a gigabyte to parse: they are no JSON here', async (_, opening, closing) => {
+    const deep = `${opening.repeat(500_000)}1${closing.repeat(500_000)}`;
+    const client = await serve((__, response) => response.end(deep));
+    expect(await objection(client)).toMatch(/not JSON/);
+  });
+
+  it('a long answer with brackets in its texts is JSON all the same', async () => {
+    const value = { data: [{ id: '["{'.repeat(40_000), more: 'a\\"[' }] };
+    const client = await serve((_, response) => response.end(JSON.stringify(value)));
+    expect(await client.get('/models')).toMatchObject({ json: value });
+  });
+
   it('a caller that gives up', async () => {
     const client = await serve(() => undefined);
     expect(await client.get('/models', { signal: AbortSignal.timeout(20) })).toMatchObject({

@@ -37,4 +37,11 @@ describe('event stream parser', () => {
     for (let round = 0; round < 50; round += 1) parser.push('x'.repeat(50));
     expect(parser.push('\n\ndata: ok\n\n')).toEqual([{ event: 'message', data: 'ok' }]);
   });
+
+  it('keeps no message of empty lines that never ends', () => {
+    const parser = sseParser(100);
+    for (let round = 0; round < 50; round += 1) parser.push('data:\n'.repeat(50));
+    const [message] = parser.push('\n');
+    expect(message?.data.length).toBeLessThanOrEqual(100);
+  });
 });

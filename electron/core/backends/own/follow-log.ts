@@ -1,5 +1,8 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
+/** A server that draws its progress in one endless line is not waited for. */
+const LONGEST_LINE = 64 * 1024;
+
 /** Each call gives the whole lines that were written since the last, also where the file was begun anew meanwhile. */
 export function followLog(file: string): () => readonly string[] {
   let at = look(file)?.size ?? 0;
@@ -17,6 +20,10 @@ export function followLog(file: string): () => readonly string[] {
     at = now.size;
     const lines = text.split('\n');
     rest = lines.pop() ?? '';
+    if (rest.length > LONGEST_LINE) {
+      lines.push(rest);
+      rest = '';
+    }
     return lines;
   };
 
