@@ -23,10 +23,12 @@ import type { DatabaseOptions, EventRow, Opened, SampleQuery } from './store-pro
 export class LandlordDatabase implements Disposable {
   readonly #db: DatabaseSync;
   readonly #options: DatabaseOptions;
+  readonly #file: string | null;
 
   private constructor(db: DatabaseSync, options: DatabaseOptions) {
     this.#db = db;
     this.#options = options;
+    this.#file = identityOf(options.file);
   }
 
   /**
@@ -176,6 +178,9 @@ export class LandlordDatabase implements Disposable {
   }
 
   #transaction<T>(work: () => T): T {
+    // A file that has lost its name takes everything, and nobody finds it again.
+    if (identityOf(this.#options.file) !== this.#file)
+      throw new StoreProblem('its file was taken away (is the state folder still there?)');
     this.#db.exec('BEGIN IMMEDIATE');
     try {
       const result = work();
@@ -194,6 +199,12 @@ function protectFile(file: string): void {
   // Not opened when there: closing a descriptor drops SQLite's own locks on the file (https://sqlite.org/howtocorrupt.html, 2.2).
   if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600));
   if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600);
+}
+
+/** null: there is none. */
+function identityOf(file: string): string | null {
+  const found = statSync(file, { throwIfNoEntry: false });
+  return found === undefined ? null : `${found.dev}:${found.ino}`;
 }
 
 function migrate(db: DatabaseSync): void {

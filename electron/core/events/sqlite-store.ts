@@ -47,6 +47,9 @@ export class SqliteStore implements EventStore {
   #damaged = false;
   #tries = 0;
   #lastId: number | null = null;
+  /** `ready` has resolved: whoever asks for a fact is answered with what is known. */
+  #isReady = false;
+  #wasOpen = false;
   #writing = false;
   #flushQueued = false;
   #retryTimer: NodeJS.Timeout | null = null;
@@ -56,6 +59,7 @@ export class SqliteStore implements EventStore {
   constructor(options: StoreOptions) {
     this.#options = { ...DEFAULTS, ...options };
     this.#ready = within(this.#open(), this.#options.openMs, 'late').then((outcome) => {
+      this.#isReady = true;
       if (outcome === 'late') this.#begin(this.#silence(this.#options.openMs));
     });
     this.#pruneTimer = setInterval(() => void this.#prune(), this.#options.pruneEveryMs);
@@ -141,7 +145,7 @@ export class SqliteStore implements EventStore {
     } catch (error) {
       return fail('bad_input', `The value of ${key} can't be stored (${messageOf(error)}).`);
     }
-    await this.#ready;
+    if (!this.#isReady) await this.#ready;
     if (json === undefined) this.#facts.delete(key);
     else this.#facts.set(key, json);
     this.#unsavedFacts.add(key);
@@ -209,11 +213,17 @@ export class SqliteStore implements EventStore {
     this.#state = 'open';
     this.#damaged = false;
     this.#lastId = Math.max(this.#lastId ?? 0, opened.lastId);
-    for (const [key, value] of opened.facts) {
+    const onDisk = new Map(opened.facts);
+    for (const [key, value] of onDisk) {
       if (!this.#facts.has(key) && !this.#unsavedFacts.has(key)) this.#facts.set(key, value);
     }
+    // Another file than before: a damaged one's successor, or one whose folder was taken away.
+    for (const [key, value] of this.#facts) if (onDisk.get(key) !== value) this.#unsavedFacts.add(key);
+    const isLate = this.#isReady && !this.#wasOpen;
+    this.#wasOpen = true;
+    // Before anything that was decided without them is written over them.
+    if (isLate) this.#tellLate(onDisk);
     if (opened.putAside === null) return;
-    for (const key of this.#facts.keys()) this.#unsavedFacts.add(key);
     this.#tell(
       `The event log was damaged. It is kept as ${opened.putAside}, and a fresh one was begun; ` +
         'check the disk if this happens again.',
@@ -354,6 +364,14 @@ export class SqliteStore implements EventStore {
   #tell(reason: string, numbers: NewEvent['numbers']): void {
     try {
       this.#options.onTrouble({ kind: 'storage_failed', reason, numbers });
+    } catch {
+      // The listener's own trouble must not become the store's.
+    }
+  }
+
+  #tellLate(onDisk: ReadonlyMap<string, string>): void {
+    try {
+      this.#options.onLate?.(new Map([...onDisk].map(([key, value]) => [key, parseFact(value)])));
     } catch {
       // The listener's own trouble must not become the store's.
     }

@@ -7,6 +7,11 @@ export interface StoreOptions {
   readonly now: () => number;
   /** One `storage_failed` a spell of trouble, and one when a damaged file was put aside. Log it through the store. */
   readonly onTrouble: (event: NewEvent) => void;
+  /**
+   * The file opened only after `ready`: here are the facts of earlier runs that were missed until now. What is
+   * set in the call is written before any fact of this run.
+   */
+  readonly onLate?: (facts: ReadonlyMap<string, unknown>) => void;
   readonly maxFileBytes?: number;
   readonly retention?: Retention;
   /** How long `append` and `set` may wait for the disk before they are answered without it. */

@@ -286,6 +286,53 @@ describe('when the disk takes nothing', () => {
     expect(await again.get('pin')).toBe(1);
   });
 
+  it('a file that is taken away with its folder: says so, and begins another with the facts kept', async () => {
+    file = join(dir, 'state', 'landlord.db');
+    await mkdir(join(dir, 'state'));
+    const store = openStore();
+    const before = await store.append(event('before'), NOW);
+    await store.set('pin', 1);
+    await rm(join(dir, 'state'), { recursive: true });
+    const blind = await store.append(event('blind'), NOW);
+    expect(store.trouble()).toContain('taken away');
+    expect(blind.id).toBeGreaterThan(before.id);
+    await mkdir(join(dir, 'state'));
+    await until(() => store.trouble() === null);
+    await store.close();
+    const again = openStore();
+    expect(await reasons(again, { kinds: ['evicted'] })).toEqual(['blind']);
+    expect(await again.get('pin')).toBe(1);
+  });
+
+  it('a file that opens late: what earlier runs had kept in it is told before anything is written over it', async () => {
+    const first = openStore();
+    await first.set('pins', ['old']);
+    await first.set('other', 1);
+    await first.close();
+    await rename(file, `${file}.away`);
+    await mkdir(file);
+    const late: (readonly [string, unknown])[] = [];
+    const store: SqliteStore = openStore({
+      onLate: (facts) => {
+        late.push(...facts);
+        void store.set('pins', ['old', 'new']);
+      },
+    });
+    expect(await store.get('pins')).toBeUndefined();
+    await store.set('pins', ['new']);
+    await rm(file, { recursive: true });
+    await rename(`${file}.away`, file);
+    await until(() => store.trouble() === null);
+    expect(late).toEqual([
+      ['other', 1],
+      ['pins', ['old']],
+    ]);
+    await store.close();
+    const again = openStore({ onLate: () => expect.unreachable('it opened in time') });
+    expect(await again.get('pins')).toEqual(['old', 'new']);
+    expect(await again.get('other')).toBe(1);
+  });
+
   it('gives events of a run that could not open the file ids above all that are in it', async () => {
     const first = openStore();
     await first.append(event('before'), NOW);
