@@ -24,7 +24,7 @@ import { agentDesk, agentsRoom, engineProcess, putAgentAway, relieve } from './l
 import { startChores } from './loop/chores.ts';
 import { realEffects } from './loop/effects.ts';
 import { Fleet } from './loop/fleet.ts';
-import { durableForecaster } from './loop/forecaster.ts';
+import { durableForecaster, FOOTPRINTS } from './loop/forecaster.ts';
 import { GatewayAgents } from './loop/gateway-agents.ts';
 import { GatewayLane } from './loop/gateway-lane.ts';
 import { Intents } from './loop/intents.ts';
@@ -45,7 +45,7 @@ import { Reservations } from './loop/reservations.ts';
 import { servicesOf } from './loop/services.ts';
 import { TenantBook } from './loop/tenants.ts';
 import { usedModels } from './loop/used-models.ts';
-import { readWishes, WishKeeper } from './loop/wishes.ts';
+import { readWishes, WISHES, WishKeeper, withLateWishes } from './loop/wishes.ts';
 import { openParking, parkingFor, parkOwn } from './parking/open-parking.ts';
 import { processTree } from './process/process-tree.ts';
 import type { RuntimeOptions } from './runtime.ts';
@@ -63,10 +63,14 @@ export async function assemble(
   paths: LandlordPaths,
 ): Promise<Box> {
   let tellTrouble: (event: Parameters<Journal['tell']>[0]) => void = () => {};
+  const late: ((facts: ReadonlyMap<string, unknown>) => void)[] = [];
   const store = new SqliteStore({
     file: paths.databaseFile,
     now: clock.epochMs,
     onTrouble: (event) => tellTrouble(event),
+    onLate(facts) {
+      for (const takeUp of late) takeUp(facts);
+    },
   });
   let systemLogNote: string | null = null;
   const systemLog = new Syslog({
@@ -149,6 +153,7 @@ export async function assemble(
   );
   const reference = referencesInChild({ nodePath: process.execPath });
   const forecaster = await durableForecaster(store, () => loop.settings, { reference });
+  late.push((facts) => forecaster.takeUp?.(facts.get(FOOTPRINTS)));
   const loads = new LoadWatch(forecaster, () => loop.wake());
   const intents = new Intents(store);
   const wishKeeper = new WishKeeper(store);
@@ -185,6 +190,7 @@ export async function assemble(
     },
     onWishes: (wishes) => wishKeeper.write(wishes),
   });
+  late.push((facts) => loop.setWishes(withLateWishes(loop.wishes, facts.get(WISHES))));
   const offers = new Offers(() => loop.wake());
   const lookouts = new Lookouts({ context: () => context, offers, sampler: () => sampling.current });
   const context: CommandContext = {

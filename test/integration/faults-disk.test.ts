@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LandlordEvent } from '../../shared/events.ts';
 import { privately } from '../support/gate.ts';
@@ -60,6 +61,28 @@ describe('a state folder', () => {
     expect(await tell(served, 'after')).toBe(202);
     expect(await has(served, 'after')).toBe(true);
   });
+
+  it('whose database another program keeps locked at the start: what is pinned, asleep and learnt comes with it', async () => {
+    {
+      await using served = await startServeProcess({ folder, config: CONFIG });
+      expect((await served.post('/api/sleep')).status).toBe(200);
+      expect((await served.post('/api/guards', { mode: 'observe' })).status).toBe(200);
+    }
+    using other = new DatabaseSync(join(folder, 'state', 'landlord.db'));
+    other.exec('BEGIN EXCLUSIVE');
+    await using served = await startServeProcess({ folder, config: CONFIG });
+    expect((await troubles(served))[0]?.reason).toContain('locked');
+    expect((await served.state()).asleep).toBe(null);
+    // A new wish must not cost the old ones.
+    expect((await served.post('/api/guards', { mode: 'on' })).status).toBe(200);
+    other.exec('COMMIT');
+    await until(async () => (await served.state()).asleep !== null, 60_000, 'the sleep of before to hold');
+    expect((await served.state()).policy.guards).toBe('on');
+    await served.end('SIGKILL');
+    await using again = await startServeProcess({ folder, config: CONFIG });
+    expect((await again.state()).asleep).not.toBe(null);
+    expect((await again.state()).policy.guards).toBe('on');
+  }, 120_000);
 
   const stateDir = (): string => join(folder, 'state');
   /** A small disk of its own under the state folder, in a mount namespace. */

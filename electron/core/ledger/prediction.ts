@@ -106,6 +106,19 @@ export function learn(
   return [...others, { id: request.id, key, deviceId, bytes }].slice(-KEEP);
 }
 
+/** Figures of before, with those that are newer in their place. */
+export function withEarlier(
+  before: readonly MeasuredFootprint[],
+  newer: readonly MeasuredFootprint[],
+): readonly MeasuredFootprint[] {
+  const isReplaced = (one: MeasuredFootprint): boolean =>
+    newer.some(
+      (other) =>
+        other.id === one.id && other.key === one.key && (other.deviceId ?? null) === (one.deviceId ?? null),
+    );
+  return [...before.filter((one) => !isReplaced(one)), ...newer].slice(-KEEP);
+}
+
 function measuredBefore(request: PredictionRequest, measured: readonly MeasuredFootprint[]): number | null {
   const mine = measured.filter((one) => one.id === request.id && sameDevice(one, request));
   const found =

@@ -13,12 +13,20 @@ import {
   hubModelIn,
 } from '../ledger/footprint/hub-files.ts';
 import { placedArgs } from '../ledger/footprint/ollama-context.ts';
-import { type FileSizes, learn, loadOf, type MeasuredFootprint, predict } from '../ledger/prediction.ts';
+import {
+  type FileSizes,
+  learn,
+  loadOf,
+  type MeasuredFootprint,
+  predict,
+  withEarlier,
+} from '../ledger/prediction.ts';
 import { version } from '../version.ts';
 import type { Forecaster } from './load-watch.ts';
 import type { ModelView } from './model-view.ts';
 
-const KEY = 'footprints';
+/** The fact that measured footprints are kept as. */
+export const FOOTPRINTS = 'footprints';
 const CHECKED_KEY = 'checked-footprints';
 
 const diskSizes: FileSizes = {
@@ -56,7 +64,7 @@ export async function durableForecaster(
   const files = parts.files ?? diskSizes;
   const downloads = parts.downloads ?? hubFolders(process.env, homedir());
   const ours = parts.footprints ?? footprintsInChild(process.execPath);
-  let measured = parseMeasured(await store.get(KEY));
+  let measured = parseMeasured(await store.get(FOOTPRINTS));
   /** Who has asked for which load, to be told of a better answer. */
   const askers = new Map<string, Set<string>>();
   let tellBetter: (modelId: string) => void = () => undefined;
@@ -111,7 +119,11 @@ export async function durableForecaster(
     },
     learn(view, bytes) {
       measured = learn(measured, request(view, null), bytes);
-      void store.set(KEY, measured);
+      void store.set(FOOTPRINTS, measured);
+    },
+    takeUp(kept) {
+      measured = withEarlier(parseMeasured(kept), measured);
+      void store.set(FOOTPRINTS, measured);
     },
     onBetter(listener) {
       tellBetter = listener;

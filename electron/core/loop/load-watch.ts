@@ -32,6 +32,8 @@ export interface Forecaster {
   ): Promise<Footprint | null>;
   /** A settled measurement of a loaded model, for the next prediction of the same model and flags. */
   learn(view: ModelView, bytes: number): void;
+  /** Figures of earlier runs that could be read only now, as they were kept. */
+  takeUp?(kept: unknown): void;
   /** Whom to tell that a model's prediction has become better since it was asked for. */
   onBetter?(listener: (modelId: string) => void): void;
 }

@@ -22,7 +22,8 @@ export interface Wishes {
 
 export const NO_WISHES: Wishes = { pins: {}, sleep: null, guards: null, restorable: [], loadAnyway: [] };
 
-const KEY = 'wishes';
+/** The fact they are kept as. */
+export const WISHES = 'wishes';
 
 /**
  * Reads what an earlier run kept. Anything that is not of the right shape is left out, never guessed.
@@ -32,9 +33,27 @@ export async function readWishes(
   store: Pick<EventStore, 'get'>,
   now: WallOffset | null = wallOffset(),
 ): Promise<Wishes> {
-  const value = await store.get(KEY);
+  return keptWishes(await store.get(WISHES), now);
+}
+
+function keptWishes(value: unknown, now: WallOffset | null): Wishes {
   const wishes = parseWishes(value);
   return { ...wishes, ...movedBy(isRecord(value) ? setSince(value.clock, now) : 0, wishes) };
+}
+
+/**
+ * What an earlier run kept and this one has read late, with what was wished since: of one thing the later word
+ * holds, and what nobody has spoken of since is as it was.
+ */
+export function withLateWishes(since: Wishes, value: unknown, now: WallOffset | null = wallOffset()): Wishes {
+  const before = keptWishes(value, now);
+  return {
+    pins: { ...before.pins, ...since.pins },
+    sleep: since.sleep ?? before.sleep,
+    guards: since.guards ?? before.guards,
+    restorable: [...new Set([...before.restorable, ...since.restorable])],
+    loadAnyway: [...new Set([...before.loadAnyway, ...since.loadAnyway])],
+  };
 }
 
 export function parseWishes(value: unknown): Wishes {
@@ -64,7 +83,7 @@ export class WishKeeper {
   }
 
   write(wishes: Wishes): void {
-    this.#kept = this.#store.set(KEY, { ...wishes, clock: this.#now() });
+    this.#kept = this.#store.set(WISHES, { ...wishes, clock: this.#now() });
   }
 
   /** Resolves when the last of them is on disk: what is answered as done, a kill a moment later must not undo. */

@@ -6,7 +6,11 @@ import type { EventStore } from '../../../electron/core/events/event-store.ts';
 import type { Footprint } from '../../../electron/core/ledger/footprint/estimate.ts';
 import type { FootprintSource } from '../../../electron/core/ledger/footprint/footprint-source.ts';
 import { CHOSEN_UP_TO } from '../../../electron/core/ledger/footprint/ollama-context.ts';
-import { durableForecaster, type ForecasterParts } from '../../../electron/core/loop/forecaster.ts';
+import {
+  durableForecaster,
+  FOOTPRINTS,
+  type ForecasterParts,
+} from '../../../electron/core/loop/forecaster.ts';
 import { defaults } from '../../../electron/core/settings/defaults.ts';
 import { ok } from '../../../shared/errors.ts';
 import { modelView } from '../../support/model-view.ts';
@@ -78,6 +82,22 @@ describe('predictions', () => {
     expect(better).toEqual(['router/m']);
     expect(await one.predict(view(), PLACE)).toEqual({ bytes: 6 * GB, source: 'estimate' });
     expect(reference.asked).toBe(1);
+  });
+
+  it('take up what was measured in earlier runs also where it can be read only later, and keep both', async () => {
+    const earlier = facts();
+    const before = await forecaster(earlier);
+    before.learn(view(), 7 * GB);
+    before.learn(view('sim:1'), 8 * GB);
+    const store = facts();
+    const one = await forecaster(store);
+    one.learn(view(), 9 * GB);
+    one.takeUp?.(await earlier.get(FOOTPRINTS));
+    one.takeUp?.('garbage');
+    for (const known of [one, await forecaster(store)]) {
+      expect(await known.predict(view(), PLACE)).toMatchObject({ bytes: 9 * GB });
+      expect(await known.predict(view('sim:1'), PLACE)).toMatchObject({ bytes: 8 * GB });
+    }
   });
 
   it('of a context that Ollama chooses go by the card, and what was measured there is known again', async () => {
