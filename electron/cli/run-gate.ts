@@ -3,6 +3,7 @@ import { GATE_DIR_VARIABLE, type GateRoot, MACHINE_WIDE_ROOT } from '../core/gat
 import { inspectLane, type LaneInspection } from '../core/gate/inspect.ts';
 import { ageText } from '../core/gate/turn.ts';
 import type { Invocation } from './arguments.ts';
+import { loneWordNote } from './backend-name.ts';
 import type { Run } from './commands.ts';
 import { EXIT, exitCodeOf } from './exit-codes.ts';
 import { plain, type Terminal } from './terminal.ts';
@@ -44,7 +45,7 @@ export const runGate: Run = async (invocation, terminal) => {
 function skipText(url: string, why: 'not_configured' | 'not_local' | 'no_lane'): string {
   return why === 'no_lane'
     ? `${url} leads to several backends: say which by --model. Without it a turn takes no lane of its own, and the gateway takes the right one with each request.`
-    : `${url} is not on this machine, so its turns take no lane.`;
+    : (loneWordNote(url) ?? `${url} is not on this machine, so its turns take no lane.`);
 }
 
 async function machineWide(invocation: Invocation, terminal: Terminal): Promise<number> {

@@ -7,6 +7,7 @@ import type { GateReport } from '../core/gate/reports.ts';
 import type { TurnClass } from '../core/gate/sidecar.ts';
 import { TURN_VARIABLE, type Turn } from '../core/gate/turn.ts';
 import type { Invocation } from './arguments.ts';
+import { loneWordNote } from './backend-name.ts';
 import type { Run } from './commands.ts';
 import { compileCacheDir } from './compile-cache.ts';
 import { EXIT } from './exit-codes.ts';
@@ -40,6 +41,8 @@ export const runTurn: Run = async (invocation, terminal) => {
     terminal.err(plain(`${turn.code}: ${turn.message}`));
     return EXIT.busy;
   }
+  const note = turn.kind === 'skipped' && turn.why === 'not_local' ? loneWordNote(request.backend) : null;
+  if (note !== null) terminal.err(`landlord turn: ${note}`);
   const env = commandEnv(turn);
   const descriptors = turn.kind === 'held' ? turn.descriptors : [];
   const locker = lockerOf(gate);

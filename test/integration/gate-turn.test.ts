@@ -199,6 +199,16 @@ describe('landlord turn', () => {
     expect(existsSync(root)).toBe(false);
   });
 
+  it('says that a lone word takes no lane: it is a backend’s name, most likely', () => {
+    using folder = tempFolder('turn');
+    const named = [LANDLORD, 'turn', '--backend', 'no-such-host', '--', 'true'];
+    expect(runToEnd(named, inRoot(folder.path))).toMatchObject({
+      status: 0,
+      stderr: expect.stringMatching(/no-such-host is no address of this machine, so no lane.*write its URL/),
+    });
+    expect(runToEnd([LANDLORD, 'gate', 'no-such-host'], inRoot(folder.path)).stdout).toMatch(/write its URL/);
+  });
+
   it('leaves its command the world as it was: signals, streams, descriptors, environment', () => {
     using folder = tempFolder('turn');
     const script =
