@@ -29,3 +29,10 @@ export function formatDuration(ms: number | null): string {
 export function formatPercent(share: number | null): string {
   return share === null || !Number.isFinite(share) ? 'unknown' : `${Math.round(share * 100)} %`;
 }
+
+/** `a, b and c`; of more than `most`, the first of them `and 4 others`. */
+export function formatList(words: readonly string[], most = Number.POSITIVE_INFINITY): string {
+  const rest = words.length - most;
+  const shown = rest > 0 ? [...words.slice(0, most - 1), `${rest + 1} others`] : words;
+  return shown.length < 2 ? shown.join('') : `${shown.slice(0, -1).join(', ')} and ${shown.at(-1)}`;
+}

@@ -1,4 +1,4 @@
-import { formatBytes } from '../../../shared/format.ts';
+import { formatBytes, formatList } from '../../../shared/format.ts';
 import type { Outcome } from '../actuators/operation.ts';
 import type { ControlLoop } from '../control-loop.ts';
 import { planRoom } from '../guards/candidates.ts';
@@ -76,6 +76,9 @@ export async function makeRoomFor(loop: ControlLoop, wish: RoomWish): Promise<bo
   return (await Promise.all(left)).every(Boolean);
 }
 
+/** So many are named, the rest counted: a sentence with twenty names in it is not read. */
+const NAMED = 6;
+
 /**
  * What stands in the way of room, in words: who would have to go, and why each stays. `jobs`: the
  * bookings on that device that are no models'; each stays until it ends.
@@ -87,7 +90,7 @@ export function whoStays(
 ): string {
   const plan = roomPlan(loop, wish);
   if (plan?.enough === true && plan.models.length > 0)
-    return ` ${list(plan.models.map((model) => model.id))} would have to go first.`;
+    return ` ${formatList(plan.models.map((model) => model.id))} would have to go first.`;
   const there = loop.models
     .views()
     .filter((view) => view.deviceId === wish.deviceId && view.status === 'loaded');
@@ -110,16 +113,16 @@ export function whoStays(
   const models = groups
     .filter(([views]) => views.length > 0)
     .map(
-      ([views, why]) => ` ${list(views.map((view) => view.id))} ${views.length === 1 ? 'is' : 'are'} ${why}.`,
+      ([views, why]) =>
+        ` ${formatList(
+          views.map((view) => view.id),
+          NAMED,
+        )} ${views.length === 1 ? 'is' : 'are'} ${why}.`,
     );
   const booked = jobs
     .filter((job) => job.kind === 'reserved')
     .map((job) => ` ${job.name} has booked ${formatBytes(job.predictedBytes)} until it ends.`);
   return [...models, ...booked].join('');
-}
-
-function list(words: readonly string[]): string {
-  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 }
 
 /** True when the model's present unload ends with its memory back. */
