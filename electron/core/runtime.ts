@@ -17,6 +17,7 @@ import { ensureStateDir } from './state-dir/ensure-state-dir.ts';
 import { takeAwayLeftOvers } from './state-dir/left-overs.ts';
 import { resolvePaths } from './state-dir/paths.ts';
 import { acquireRuntimeLock } from './state-dir/runtime-lock.ts';
+import { StateWatch } from './state-dir/state-watch.ts';
 import { loadOrCreateToken } from './state-dir/token.ts';
 import { version } from './version.ts';
 
@@ -76,11 +77,12 @@ export async function startRuntime(options: RuntimeOptions): Promise<Result<Runt
   const uid = process.geteuid?.() ?? null;
   const ready = await ensureStateDir(paths.stateDir, uid);
   if (!ready.ok) return ready;
-  const lock = await acquireRuntimeLock(paths, {
+  const self = {
     pid: process.pid,
     startedAt: new Date(clock.epochMs()).toISOString(),
     version: version(),
-  });
+  };
+  const lock = await acquireRuntimeLock(paths, self);
   if (!lock.ok) return lock;
   void takeAwayLeftOvers(
     [paths.configFile, paths.schemaFile, paths.tokenFile, paths.runtimeFile, paths.lastGoodConfigFile],
@@ -120,9 +122,26 @@ export async function startRuntime(options: RuntimeOptions): Promise<Result<Runt
     box.journal.tell({ kind: 'storage_failed', reason: published.error.message, numbers: {} });
   for (const note of [...ready.value.notes, ...token.value.notes])
     box.journal.tell({ kind: 'config_loaded', reason: note, numbers: {} });
-  const socket = await openLedgerSocket({ path: paths.socketFile, desk: box.desk, clock });
-  // All else works without it.
-  if (!socket.ok) box.journal.tell({ kind: 'storage_failed', reason: socket.error.message, numbers: {} });
+  const openSocket = async (): ReturnType<typeof openLedgerSocket> => {
+    const opened = await openLedgerSocket({ path: paths.socketFile, desk: box.desk, clock });
+    // All else works without it.
+    if (!opened.ok) box.journal.tell({ kind: 'storage_failed', reason: opened.error.message, numbers: {} });
+    return opened;
+  };
+  let socket = await openSocket();
+  const stateWatch = new StateWatch(lock.value, {
+    paths,
+    uid,
+    self,
+    token: token.value.token,
+    url: http.value.url,
+    tell: (event) => box.journal.tell(event),
+    async restored() {
+      // Closing takes a file of its name away, so first.
+      if (socket.ok) await socket.value.stop();
+      socket = await openSocket();
+    },
+  });
   box.journal.tell({
     kind: 'started',
     reason: `VRAM Landlord ${version()} is running at ${http.value.url}.`,
@@ -137,10 +156,11 @@ export async function startRuntime(options: RuntimeOptions): Promise<Result<Runt
     },
     async stop() {
       box.journal.tell({ kind: 'stopped', reason: 'VRAM Landlord was asked to stop.', numbers: {} });
+      await stateWatch.stop();
       await http.value.stop();
       if (socket.ok) await socket.value.stop();
       await box.stop();
-      await lock.value.release();
+      await stateWatch.release();
     },
   });
 }

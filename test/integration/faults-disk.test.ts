@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,8 +7,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LandlordEvent } from '../../shared/events.ts';
 import { privately } from '../support/gate.ts';
+import { freePort } from '../support/llama-server.ts';
 import { until } from '../support/router.ts';
 import { type ServeProcess, startServeProcess } from '../support/serve-process.ts';
+import { SocketClient } from '../support/socket-client.ts';
 
 const CONFIG = 'devices:\n  - { kind: system }\nbackends: []\n';
 
@@ -82,6 +84,31 @@ describe('a state folder', () => {
     await using again = await startServeProcess({ folder, config: CONFIG });
     expect((await again.state()).asleep).not.toBe(null);
     expect((await again.state()).policy.guards).toBe('on');
+  }, 120_000);
+
+  it('that is deleted while it runs: it is made anew and told, and no second runtime can start beside it', async () => {
+    await using served = await startServeProcess({ folder, config: CONFIG });
+    const token = await served.token();
+    await tell(served, 'before');
+    expect((await served.post('/api/sleep')).status).toBe(200);
+    rmSync(join(folder, 'state'), { recursive: true });
+    await until(() => existsSync(join(folder, 'state', 'landlord.sock')), 60_000, 'it to be there again');
+    expect(await served.token()).toBe(token);
+    await until(async () => (await troubles(served)).length > 0, 60_000, 'it to be told');
+    await until(
+      async () => (await tell(served, 'after')) === 202 && (await has(served, 'after')),
+      60_000,
+      'the log',
+    );
+    using client = new SocketClient(served.socketPath);
+    expect(await client.ask('STATUS')).toMatch(/^OK /);
+    const second = await startServeProcess({ folder, port: await freePort(), wait: false });
+    expect(await second.end('SIGCONT')).not.toBe(0);
+    expect(second.err()).toContain(`pid ${served.pid}`);
+    expect(await served.end()).toBe(0);
+    await using again = await startServeProcess({ folder, config: CONFIG });
+    expect((await again.state()).asleep).not.toBe(null);
+    expect(await has(again, 'after')).toBe(true);
   }, 120_000);
 
   const stateDir = (): string => join(folder, 'state');

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { constants } from 'node:fs';
 import { type FileHandle, open, readdir, readFile, readlink, stat } from 'node:fs/promises';
 import { fail, messageOf, ok, type Result } from '../../../shared/errors.ts';
+import { isErrno } from './atomic-file.ts';
 
 /**
  * One exclusive flock(2), taken without waiting, that the kernel alone cleans up.
@@ -64,10 +65,16 @@ export async function holdsLock(pid: number, path: string): Promise<boolean | nu
   }
 }
 
-async function isSameFile(file: FileHandle, path: string): Promise<boolean> {
+/** Whether that path still leads to that file. Throws where that can't be told. */
+export async function isSameFile(file: FileHandle, path: string): Promise<boolean> {
   const mine = await file.stat();
-  const there = await stat(path).catch(() => null);
-  return there !== null && there.ino === mine.ino && there.dev === mine.dev;
+  try {
+    const there = await stat(path);
+    return there.ino === mine.ino && there.dev === mine.dev;
+  } catch (error) {
+    if (isErrno(error, 'ENOENT') || isErrno(error, 'ENOTDIR')) return false;
+    throw error;
+  }
 }
 
 async function tryFlock(fd: number): Promise<Result<boolean>> {

@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fail, messageOf, ok, type Result } from '../../../shared/errors.ts';
 import { replaceFile } from './atomic-file.ts';
-import { takeLockFile } from './lock-file.ts';
+import { isSameFile, takeLockFile } from './lock-file.ts';
 import type { LandlordPaths } from './paths.ts';
 import {
   isRecordAlive,
@@ -16,7 +16,17 @@ import {
 const RECORD_WAIT_MS = 1000;
 const RECORD_POLL_MS = 25;
 
+/** What the record says of this process. */
+export interface RuntimeSelf {
+  readonly pid: number;
+  /** ISO 8601. */
+  readonly startedAt: string;
+  readonly version: string;
+}
+
 export interface RuntimeLock {
+  /** Whether the file that is locked still has its name; others would lock another one. */
+  isThere(): Promise<boolean>;
   /** Writes the URL beside the lock, so that the CLI finds it. Errors: `storage_failed`. */
   publish(url: string): Promise<Result<void>>;
   release(): Promise<void>;
@@ -31,13 +41,13 @@ export interface RuntimeLock {
  */
 export async function acquireRuntimeLock(
   paths: Pick<LandlordPaths, 'lockFile' | 'runtimeFile'>,
-  self: { readonly pid: number; readonly startedAt: string; readonly version: string },
+  self: RuntimeSelf,
 ): Promise<Result<RuntimeLock>> {
   const taken = await takeLockFile(paths.lockFile);
   if (!taken.ok) return taken;
   if (!taken.value.taken) return alreadyRunning(paths.runtimeFile);
 
-  const held = new HeldLock(taken.value.file, paths.runtimeFile, {
+  const held = new HeldLock(taken.value.file, paths, {
     schema: RUNTIME_RECORD_SCHEMA,
     pid: self.pid,
     startTimeTicks: await readStartTime(self.pid),
@@ -58,15 +68,30 @@ const heldLocks = new Set<HeldLock>();
 
 class HeldLock implements RuntimeLock {
   readonly #file: FileHandle;
+  readonly #lockFile: string;
   readonly #runtimeFile: string;
   readonly #record: RuntimeRecord;
   #released = false;
 
-  constructor(file: FileHandle, runtimeFile: string, record: RuntimeRecord) {
+  constructor(
+    file: FileHandle,
+    { lockFile, runtimeFile }: Pick<LandlordPaths, 'lockFile' | 'runtimeFile'>,
+    record: RuntimeRecord,
+  ) {
     this.#file = file;
+    this.#lockFile = lockFile;
     this.#runtimeFile = runtimeFile;
     this.#record = record;
     heldLocks.add(this);
+  }
+
+  async isThere(): Promise<boolean> {
+    try {
+      return await isSameFile(this.#file, this.#lockFile);
+    } catch {
+      // A disk that does not answer is no folder that is gone.
+      return true;
+    }
   }
 
   publish(url: string): Promise<Result<void>> {
