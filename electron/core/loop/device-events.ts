@@ -63,11 +63,16 @@ export function deviceEvents(
     const staleSinceMs = told.staleSinceMs ?? look.nowMs;
     if (sample.error === null && look.nowMs - staleSinceMs < STALE_LASTS_MS)
       return { events, told: { ...told, staleSinceMs } };
+    const ageMs = Math.round(look.nowMs - sample.takenAtMs);
+    const why =
+      sample.error === null
+        ? `${sample.name} was last read ${formatDuration(ageMs)} ago.`
+        : `${sample.name} can't be read: ${sample.error}`;
     events.push({
       ...base,
       kind: 'device_lost',
-      reason: `${sample.name} can't be read${sample.error === null ? '' : `: ${sample.error}`} No guard acts on it until it can.`,
-      numbers: { ageMs: Math.round(look.nowMs - sample.takenAtMs) },
+      reason: `${why} No guard acts on it until it can be read.`,
+      numbers: { ageMs },
     });
     return { events, told: { ...told, lost: true } };
   }

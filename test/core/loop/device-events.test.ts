@@ -131,10 +131,9 @@ describe('a device that can no longer be read', () => {
     expect(kinds([look(0, 'ok'), old(6_000), look(6_100, 'ok'), old(9_000), look(9_100, 'ok')])).toEqual([
       '0 device_found',
     ]);
-    expect(kinds([look(0, 'ok'), old(6_000), old(6_500), old(7_100), old(8_000)])).toEqual([
-      '0 device_found',
-      '7100 device_lost',
-    ]);
+    const late = [look(0, 'ok'), old(6_000), old(6_500), old(7_100), old(8_000)];
+    expect(kinds(late)).toEqual(['0 device_found', '7100 device_lost']);
+    expect(told(late)[1]?.[2]).toMatch(/^Card was last read [\d.]+ s ago\. No guard acts on it until/);
   });
 
   it('is told once, and when it is back', () => {
@@ -145,6 +144,8 @@ describe('a device that can no longer be read', () => {
       look(4_000, 'ok'),
     ]);
     expect(lines.map(([, kind]) => kind)).toEqual(['device_found', 'device_lost', 'device_found']);
-    expect(lines[1]?.[2]).toBe("Card can't be read: Permission denied. No guard acts on it until it can.");
+    expect(lines[1]?.[2]).toBe(
+      "Card can't be read: Permission denied. No guard acts on it until it can be read.",
+    );
   });
 });
