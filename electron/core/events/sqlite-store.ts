@@ -165,7 +165,9 @@ export class SqliteStore implements EventStore {
     await this.#ready;
     this.#samples = [...this.#samples, ...this.#buckets.values()];
     this.#buckets = new Map();
-    if (this.#state === 'open') await within(this.#flush(), this.#options.answerMs, undefined);
+    // The trouble may be over by now, and there is no later try.
+    const last = this.#state === 'failing' ? this.#open() : this.#flush();
+    await within(last, this.#options.answerMs, undefined);
     this.#state = 'closed';
     clearInterval(this.#pruneTimer);
     if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);

@@ -304,6 +304,18 @@ describe('when the disk takes nothing', () => {
     expect(await again.get('pin')).toBe(1);
   });
 
+  it('is tried once more at the end: what was kept in memory is not lost with it', async () => {
+    file = join(dir, 'later', 'landlord.db');
+    const store = openStore({ retryMs: 600_000 });
+    await store.append(event('kept'), NOW);
+    await store.set('pin', 1);
+    await mkdir(join(dir, 'later'));
+    await store.close();
+    const again = openStore();
+    expect(await reasons(again, { kinds: ['evicted'] })).toEqual(['kept']);
+    expect(await again.get('pin')).toBe(1);
+  });
+
   it('a file that opens late: what earlier runs had kept in it is told before anything is written over it', async () => {
     const first = openStore();
     await first.set('pins', ['old']);
