@@ -33,9 +33,9 @@ export const runLogs: Run = async (invocation, terminal) => {
       : [];
     const which =
       there.length === 0
-        ? 'there is none yet: only a backend with a `command` has one'
+        ? 'only a backend with a `command` in the config has one'
         : `there are those of ${there.map(plain).join(', ')}`;
-    terminal.err(`landlord logs: there is no log of ${plain(backend)}; ${which}.`);
+    terminal.err(`landlord logs: there is no log of ${plain(backend)}: ${which}.`);
     return EXIT.refused;
   }
   const show = (line: string): void => terminal.out(plain(line.replace(/\r$/, '').replaceAll('\t', '  ')));

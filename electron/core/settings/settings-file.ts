@@ -283,9 +283,10 @@ export class SettingsFile {
     const kept =
       copy === null ? '' : copy.ok ? ` A copy is kept as ${copy.value}.` : ` ${copy.error.message}`;
     const count = more.length === 0 ? '' : ` (and ${why.problems.length - 1} more)`;
+    const said = `${first}${count}`;
     this.#options.onEvent({
       kind: 'config_rejected',
-      reason: `The config is not used, ${IN_FORCE[source]}: ${first}${count}.${kept}`,
+      reason: `The config is not used, ${IN_FORCE[source]}: ${said}${said.endsWith('?') ? '' : '.'}${kept}`,
       numbers: {
         problems: why.problems.length,
         line: why.problems[0]?.line ?? null,

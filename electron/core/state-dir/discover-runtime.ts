@@ -39,11 +39,11 @@ export async function discoverRuntime(
   const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
   const answer = await askHealth(url, timeoutMs);
   if (answer !== null) {
-    const who = pid === null ? `Nothing at ${url}` : `The runtime with pid ${pid} holds its lock, but ${url}`;
-    return fail('no_runtime', `${who} ${answer}; start one with \`landlord serve\`, or restart that one.`, {
-      pid,
-      timeoutMs,
-    });
+    const message =
+      pid === null
+        ? `${url} ${answer}; start a runtime with \`landlord serve\`, or name another by its port.`
+        : `The runtime with pid ${pid} holds its lock, but ${url} ${answer}; restart it.`;
+    return fail('no_runtime', message, { pid, timeoutMs });
   }
   const token = await readToken(paths.tokenFile);
   return token.ok ? ok({ url, pid, token: token.value.token }) : token;
@@ -110,7 +110,7 @@ function isLoopback(url: string): boolean {
 
 /**
  * null when it answers 200, or 401 as it does where an API key is set; else what it did, to follow
- * `Nothing at URL …`.
+ * its URL.
  */
 function askHealth(url: string, timeoutMs: number): Promise<string | null> {
   return new Promise((resolve) => {

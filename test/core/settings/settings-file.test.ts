@@ -132,7 +132,9 @@ describe('SettingsFile', () => {
     expect(changes).toEqual([]);
     const event = events.at(-1);
     expect(event).toMatchObject({ kind: 'config_rejected', numbers: { problems: 1, line: 2, column: 1 } });
-    expect(event?.reason).toContain(`${paths.configFile}:2:1: idel: is not a setting; did you mean idle?`);
+    expect(event?.reason).toContain(
+      `${paths.configFile}:2:1: idel: is not a setting; did you mean idle? A copy`,
+    );
     expect(event?.reason).toContain('config.yaml.rejected-20260102T030405Z');
     expect(await rejectedCopies()).toEqual(['config.yaml.rejected-20260102T030405Z']);
     // The person's own file stays where it is.

@@ -114,4 +114,11 @@ describe('discoverRuntime', () => {
       value: { url: `http://127.0.0.1:${port}`, pid: null },
     });
   });
+
+  it('says what a port did where nothing answers there', async () => {
+    const found = await discoverRuntime(paths, { port: 9 });
+    expect(found.ok ? '' : found.error.message).toMatch(
+      /^http:\/\/127\.0\.0\.1:9 does not answer; start a runtime/,
+    );
+  });
 });
