@@ -32,7 +32,7 @@ const DESKTOP =
 
 /** Jobs that hold memory of their own: model servers, image generators, renderers, games. */
 const JOBS =
-  /^(comfyui|ollama|llama-|llama_|llamafile|llama$|lm studio|lm-studio|lmstudio|koboldcpp|vllm|sglang|tritonserver|text-generation|whisper|stable-diffusion|sd-server|invokeai|blender|davinci|resolve|hashcat|ffmpeg|gamescope|wine|proton|steam_app|retroarch|cs2|dota2)/;
+  /^(comfyui|ollama|llama-|llama_|llamafile|llama$|lm studio|lm-studio|lmstudio|llmster|lemond|lemonade|koboldcpp|vllm|sglang|trtllm|tritonserver|text-generation|text-embeddings|local-?ai|(?:ggml-)?rpc-server|ray::|frigate\.|fahcore|xmrig|whisper|stable-diffusion|sd-server|invokeai|blender|davinci|resolve|hashcat|ffmpeg|gamescope|wine|proton|steam_app|retroarch|cs2|dota2)/;
 
 /** Interpreters: on a GPU they are jobs, unless the driver says they draw. */
 const RUNTIMES = /^(python|ipython|jupyter|pt_main_thread|julia|java|node$|uv$)/;

@@ -104,6 +104,10 @@ describe('who holds a device', () => {
     [use(1, 'blender', GB, 'C+G'), 'foreign'],
     [use(1, 'llama-server', GB), 'foreign'],
     [use(1, 'ollama', GB), 'foreign'],
+    // On Vulkan no driver tells compute from drawing: names alone do.
+    [use(1, 'local-ai', GB), 'foreign'],
+    [use(1, 'ggml-rpc-server', GB), 'foreign'],
+    [use(1, 'llmster', GB), 'foreign'],
     [use(1, 'Cyberpunk2077.exe', GB), 'foreign'],
     [use(1, 'mystery', GB, 'C'), 'foreign'],
     [use(1, 'mystery', GB, null, { source: 'kfd' }), 'foreign'],
