@@ -49,14 +49,25 @@ export function isMainline(given: MeasuredCase): boolean {
   return !/\bfork\b|ik_llama|turboquant/i.test(given.engine);
 }
 
-/** null: not measured, or a case without the facts that make it up. */
+/** null: not measured, or a case without the facts that make it up: how many layers, and how wide a row. */
 export function expectedKvMib(given: MeasuredCase): number | null {
+  const { params } = given;
   const own = given.measured.kv_mib;
-  if (typeof own !== 'number' || number(given.params, 'n_layer', 'n_layer_global_with_cache') === null)
-    return null;
+  const layers = number(params, 'n_layer', 'n_layer_global_with_cache');
+  const known = PUBLIC_FACTS.some(([pattern]) => pattern.test(given.model));
+  if (typeof own !== 'number' || layers === null || !(known || tellsRows(params))) return null;
   const draft = given.measured.kv_draft_mib;
   return own + (typeof draft === 'number' ? draft : 0);
 }
+
+/** Whether the width of a row of keys can be told. */
+function tellsRows(params: Numbers): boolean {
+  const heads = number(params, 'n_head_kv') ?? list(params, 'n_head_kv');
+  const wide = number(params, 'n_embd_head_k', 'n_embd') !== null;
+  return number(params, ...ROWS, 'kv_lora_rank', 'global_k_gqa') !== null || (heads !== null && wide);
+}
+
+const ROWS = ['n_embd_k_gqa', 'n_embd_k_gqa_inferred'] as const;
 
 /** What a log does not print of models whose files are public. */
 const PUBLIC_FACTS: readonly (readonly [RegExp, Numbers])[] = [
@@ -138,27 +149,34 @@ function layerValues(params: Numbers): Record<string, MetadataValue | null> {
   if (globalLayers !== null) return windowedLayers(params, globalLayers);
   const layers = number(params, 'n_layer') ?? 0;
   const kvLayers = number(params, 'n_kv_layers') ?? layers;
-  const row = number(params, 'n_embd_k_gqa', 'n_embd_k_gqa_inferred');
-  const heads = number(params, 'n_head_kv');
+  const row = number(params, ...ROWS);
+  const heads = list(params, 'n_head_kv') ?? number(params, 'n_head_kv');
   return {
     block_count: layers + next,
     'attention.head_count': number(params, 'n_head') ?? 32,
     'attention.head_count_kv': heads ?? (row === null ? null : 1),
     'attention.key_length': heads === null ? row : number(params, 'n_embd_head_k'),
-    'attention.value_length': heads === null ? row : number(params, 'n_embd_head_v', 'n_embd_head_k'),
+    'attention.value_length':
+      heads === null
+        ? (number(params, 'n_embd_v_gqa', 'n_embd_v_gqa_inferred') ?? row)
+        : number(params, 'n_embd_head_v', 'n_embd_head_k'),
     full_attention_interval:
       number(params, 'full_attention_interval') ?? (kvLayers < layers ? layers / kvLayers : null),
     'attention.sliding_window_pattern': number(params, 'swa_period'),
   };
 }
 
-/** Gemma 4: rows of their own for windowed and other layers; one layer in six sees everything. */
+/** Rows of their own for windowed and other layers, as in Gemma 4, where one layer in six sees everything. */
 function windowedLayers(params: Numbers, globalLayers: number): Record<string, MetadataValue | null> {
   const [keyLength, windowedLength] = [512, 256];
   const owners = globalLayers + (number(params, 'n_layer_swa', 'n_layer_swa_with_cache') ?? 0);
   const shared = number(params, 'n_layer_global_with_cache') === null ? 0 : 18;
+  // Spread evenly: which layers they are changes no sum.
+  const globalsBefore = (index: number): number => Math.floor((index * globalLayers) / owners);
   const each = <T>(windowed: T, all: T): T[] =>
-    Array.from({ length: owners + shared }, (_, index) => (index % 6 === 5 ? all : windowed));
+    Array.from({ length: owners + shared }, (_, index) =>
+      globalsBefore(index + 1) > globalsBefore(index) ? all : windowed,
+    );
   return {
     block_count: owners + shared,
     'attention.head_count': 16,
@@ -178,7 +196,7 @@ function windowedLayers(params: Numbers, globalLayers: number): Record<string, M
 export function flagsOf(given: MeasuredCase): LoadFlags {
   const { flags } = given;
   const text = (key: string): string => String(flags[key] ?? '');
-  const unified = flags.kv_unified === true;
+  const unified = flags.kv_unified === true || flags.kv_unified === 'true';
   return {
     ...DEFAULT_FLAGS,
     contextTokens: number(flags, 'n_ctx') ?? 4096,
@@ -195,6 +213,12 @@ export function flagsOf(given: MeasuredCase): LoadFlags {
     // A date of after the build that reserves outputs for its slots alone.
     build: /2026-0[6-9]|2026-1\d/.test(given.engine) ? 10_000 : null,
   };
+}
+
+/** One number for each layer. null: the field is no list. */
+function list(values: Numbers, key: string): number[] | null {
+  const value = values[key];
+  return Array.isArray(value) && value.every((one) => typeof one === 'number') ? value : null;
 }
 
 /** Numbers may be texts. null: in none of the fields. */

@@ -68,6 +68,7 @@ for (const source of SOURCES) {
           ? entries
               // What runs on somebody else's machine holds nothing here.
               .filter((entry) => member(entry, 'remote_host') === undefined)
+              .filter((entry) => member(entry, 'recipe') !== 'cloud')
               .map((entry) => String(member(entry, source.id)))
           : [],
       );
