@@ -270,6 +270,36 @@ describe('hostile clients', () => {
     await isUnharmed('a line of 256 MB');
   }, 120_000);
 
+  it('that send thousands of requests ahead and read no answer are let go, and open no files by them', async () => {
+    const open = await served.openFiles();
+    const token = await served.token();
+    const body = JSON.stringify({
+      model: 'tiny',
+      messages: [{ role: 'user', content: 'abc' }],
+      max_tokens: 2,
+    });
+    const targets = ports().flatMap((port) =>
+      ['/metrics', '/', '/v1/models', '/models', '/api/state', '/v1/chat/completions'].map((path) => {
+        const head = `host: 127.0.0.1:${port}\r\nauthorization: Bearer ${token}\r\n`;
+        const asked = path.endsWith('completions')
+          ? `POST ${path} HTTP/1.1\r\n${head}content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+          : `GET ${path} HTTP/1.1\r\n${head}\r\n`;
+        return { port, ahead: Buffer.from(asked.repeat(Math.ceil(60_000 / asked.length))) };
+      }),
+    );
+    let most = 0;
+    await under(4 * targets.length, async (index) => {
+      const { port, ahead } = targets[index % targets.length] ?? { port: 0, ahead: ZEROS };
+      using client = new RawClient(port);
+      client.socket.pause();
+      await Promise.race([client.pour(ahead, 3 * MB), client.until(() => false, 2_000)]);
+      most = Math.max(most, await served.openFiles());
+    });
+    figure('requests sent ahead', `${most} files open at most`);
+    expect(most).toBeLessThan(open + 200);
+    await isUnharmed('requests sent ahead');
+  }, 120_000);
+
   it(`hold ${IDLE} connections and ask nothing: others are served, and memory is bounded`, async () => {
     const clients: RawClient[] = [];
     try {

@@ -1,11 +1,11 @@
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { NewEvent } from '../../../shared/events.ts';
 import type { BackendSetting } from '../../../shared/settings.ts';
 import {
+  answerWithin,
   connectionLimit,
   HEAD_LIMIT_MS,
-  limitConnections,
   openFilesLimit,
   refuseNonsense,
 } from '../http/crowd.ts';
@@ -89,7 +89,8 @@ export class Fronts {
       keepAliveTimeout: KEEP_ALIVE_MS,
       shouldUpgradeCallback: wantsWebSocket,
     };
-    const server = http.createServer(limits, (request, response) => {
+    const server = http.createServer(limits);
+    const answer = (request: IncomingMessage, response: ServerResponse): void => {
       const verdict = checkRequest(request, port);
       if (verdict.allowed) {
         void this.#gateway.handle(request, response, front.setting);
@@ -102,7 +103,7 @@ export class Fronts {
         'openai',
         {},
       );
-    });
+    };
     server.on('upgrade', (request, socket, head) => {
       const { url } = front.setting;
       const verdict = checkRequest(request, port);
@@ -115,7 +116,7 @@ export class Fronts {
       refuseUpgrade(socket, verdict.allowed ? 502 : verdict.status);
     });
     server.on('clientError', refuseNonsense);
-    limitConnections(server, connectionLimit(openFilesLimit()) / 4);
+    answerWithin(server, answer, connectionLimit(openFilesLimit()) / 4);
     const front: Front = { setting, port, server, stopped: false, timer: null };
     this.#fronts.set(setting.name, front);
     await this.#listen(front, true);

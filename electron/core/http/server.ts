@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server } from 'node:http';
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
 import { fail, messageOf, ok, type Result } from '../../../shared/errors.ts';
@@ -9,7 +9,7 @@ import { http } from '../node-http.ts';
 import type { HostApi } from '../runtime-api.ts';
 import { type Credentials, createGatekeeper, type Gatekeeper } from './auth.ts';
 import { corsHeaders, isListedOrigin, preflightHeaders } from './cors.ts';
-import { HEAD_LIMIT_MS, limitConnections, refuseNonsense } from './crowd.ts';
+import { answerWithin, HEAD_LIMIT_MS, refuseNonsense } from './crowd.ts';
 import { type Refusal, refusal } from './errors.ts';
 import { SAFE_HEADERS } from './headers.ts';
 import { checkOrigin, checkRequest } from './host-check.ts';
@@ -168,13 +168,14 @@ function noSchemas(): never {
 }
 
 /** As fastify makes one by itself. */
-function listener(answer: Parameters<typeof http.createServer>[1]): Server {
-  const server = http.createServer(
-    { keepAliveTimeout: KEEP_ALIVE_MS, requestTimeout: 0, headersTimeout: HEAD_LIMIT_MS },
-    answer,
-  );
+function listener(answer: RequestListener): Server {
+  const server = http.createServer({
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    requestTimeout: 0,
+    headersTimeout: HEAD_LIMIT_MS,
+  });
   server.setTimeout(0);
-  limitConnections(server);
+  answerWithin(server, answer);
   return server;
 }
 

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { connectionLimit, limitConnections, refuseNonsense } from '../../../electron/core/http/crowd.ts';
+import { answerWithin, connectionLimit, refuseNonsense } from '../../../electron/core/http/crowd.ts';
 import { RawClient } from '../../support/raw-client.ts';
 
 const LIMIT_MS = 20_000;
@@ -14,12 +14,16 @@ let answers: (() => void)[] = [];
 beforeEach(async () => {
   answers = [];
   clients = [];
-  server = createServer((request, response) => {
-    if (request.url === '/now') response.end('now');
-    else answers.push(() => response.end('later'));
-  });
+  server = createServer();
   server.on('clientError', refuseNonsense);
-  limitConnections(server, 4);
+  answerWithin(
+    server,
+    (request, response) => {
+      if (request.url?.startsWith('/now') === true) response.end(request.url.slice(1));
+      else answers.push(() => response.end('later'));
+    },
+    4,
+  );
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
   port = typeof address === 'object' && address !== null ? address.port : 0;
@@ -89,6 +93,32 @@ describe('more connections than a listener holds', () => {
     expect(connectionLimit(1_024)).toBe(128);
     expect(connectionLimit(4_096)).toBe(1_698);
     expect(connectionLimit(20)).toBe(16);
+  });
+});
+
+describe('requests that a client sends ahead', () => {
+  it('are answered in order, one after the other, bodies too', async () => {
+    const post = 'POST /now3 HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\nabc';
+    const client = await open(ask('/later') + ask('/now1') + ask('/later') + post + ask('/now4'));
+    while (answers.length < 1) await new Promise((resolve) => setTimeout(resolve, 5));
+    await isServed();
+    expect([answers.length, client.text]).toEqual([1, '']);
+    answers[0]?.();
+    while (answers.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(await client.until((text) => text.endsWith('now1'), LIMIT_MS)).toBe(true);
+    answers[1]?.();
+    expect(await client.until((text) => text.endsWith('now4'), LIMIT_MS)).toBe(true);
+    expect(client.text.match(/later|now\d/g)).toEqual(['later', 'now1', 'later', 'now3', 'now4']);
+    client.send(ask('/now5'));
+    expect(await client.until((text) => text.endsWith('now5'), LIMIT_MS)).toBe(true);
+  });
+
+  it('end the connection where they are more than anybody sends, and begin nothing', async () => {
+    const client = await open(ask('/later').repeat(2_000));
+    expect(await client.until(() => false, LIMIT_MS)).toBe(true);
+    expect(answers).toHaveLength(1);
+    for (const answer of answers) answer();
+    await isServed();
   });
 });
 
