@@ -2,6 +2,7 @@ import { randomUUID, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fail, type LandlordError, messageOf, ok, type Result } from '../../../../shared/errors.ts';
+import { answerWithin } from '../../http/crowd.ts';
 import { http } from '../../node-http.ts';
 import { MessageEvents, messageError, wholeMessage } from '../anthropic/message-answer.ts';
 import { parseMessages } from '../anthropic/parse-messages.ts';
@@ -71,7 +72,9 @@ export class EngineServer {
   }
 
   #listen(): Promise<string> {
-    const server = http.createServer((request, response) => void this.#answer(request, response));
+    const server = http.createServer();
+    // Whoever is on this machine can connect, and is told that it may not ask.
+    answerWithin(server, (request, response) => void this.#answer(request, response));
     // A model may take minutes to answer; the gateway and the client decide how long is too long.
     server.requestTimeout = 0;
     this.#server = server;
