@@ -9,7 +9,7 @@ const ADVICE: Readonly<Record<TroubleKind, string>> = {
   reset: 'What was on it is gone: models have to be loaded again.',
   eviction: 'Draining the card of models gives it room again.',
   display: 'The screen may stay dark until there is room on the card: drain it of models.',
-  program: 'The driver has ended what it was doing on the card.',
+  program: 'What it was doing on the card has failed; if it hangs, end it.',
   hardware: 'Save your work: the machine may have to be started anew.',
   host: 'Models in system memory, and caches of servers, are the first to look at.',
 };

@@ -55,6 +55,12 @@ const RULES: readonly Rule[] = [
   [/\bdevice (?:is )?wedged\b(?!, but recovered)/, 'hung', 'the card is wedged'],
   [/\bVRAM is lost\b/, 'reset', 'the card was reset and all its memory is lost'],
   [/\bGPU reset begin\b|\bMODE[12] reset\b|\bBACO reset\b/, 'reset', 'the card is being reset'],
+  // The program's name stands on the same line, or on the next one.
+  [
+    /\[(?:gfx|mm)hub\d*\](?: (?:no-)?retry)? page fault \((?:.* for process (\S+) pid [1-9])?/,
+    'program',
+    ([, name]) => `${name ?? 'a program'} asked the card for memory that is not there (page fault)`,
+  ],
   [/\bDP_LANE_COUNT_SET\b/, 'display', 'the link to a monitor could not be set up (DP_LANE_COUNT_SET)'],
   [
     /\bFailed to (?:evict (?:queue|process queues)|quiesce KFD)\b|\bfailed to remove hardware queue from MES\b/i,

@@ -36,6 +36,8 @@ describe('what a line of the kernel’s log says', () => {
     ['[TTM] Failed to find memory space for buffer 0x00000000b6d4c2a1 eviction', 'eviction', null],
     ['[drm:amdgpu_cs_ioctl [amdgpu]] *ERROR* Not enough memory for command submission!', 'eviction', null],
     [`amdgpu ${CARD}: amdgpu: [drm] dpcd write of DP_LANE_COUNT_SET failed`, 'display', CARD],
+    [`amdgpu ${CARD}: amdgpu: [gfxhub] page fault (src_id:0 ring:153 vmid:8 pasid:32770)`, 'program', CARD],
+    [`amdgpu ${CARD}: amdgpu: [gfxhub0] no-retry page fault (src_id:0 ring:88 vmid:8)`, 'program', CARD],
     // NVIDIA.
     [
       "NVRM: Xid (PCI:0000:01:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
@@ -118,6 +120,9 @@ describe('what a line of the kernel’s log says', () => {
       pid: 4211,
       what: 'the system ran out of memory and ended llama-server',
     });
+    const fault = `amdgpu ${CARD}: amdgpu: [gfxhub] page fault (src_id:0 ring:153 vmid:8 pasid:1, for process`;
+    expect(kernelTrouble(`${fault} ollama pid 1234 thread ollama pid 1234)`)?.what).toMatch(/^ollama asked/);
+    expect(kernelTrouble(`${fault}  pid 0 thread  pid 0)`)?.what).toMatch(/^a program asked/);
     expect(kernelTrouble('NVRM: Xid (PCI:0000:01:00): 13, pid=7, name=python3, Graphics')).toMatchObject({
       xid: 13,
       pid: 7,
