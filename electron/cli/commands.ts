@@ -133,6 +133,7 @@ export const COMMANDS: readonly CommandInfo[] = [
       '--quick            by arithmetic alone, without asking llama.cpp for its own figure',
       '--json             the parts in bytes',
       '-- FLAGS           any other flags of llama-server: -ot, -md, -nkvo, --spec-type, -ts, …',
+      'A model that llama-server has downloaded goes by its repository too: OWNER/NAME:Q4_K_M, as -hf takes it.',
       'Only the file’s header is read. Exit code 65: it is no usable GGUF file.',
     ],
     options: {

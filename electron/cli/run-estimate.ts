@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { basename } from 'node:path';
 import { fail, ok, type Result } from '../../shared/errors.ts';
 import { discoverCards } from '../core/devices/discovery.ts';
@@ -8,6 +10,7 @@ import { estimate, type Footprint } from '../core/ledger/footprint/estimate.ts';
 import { largestFit } from '../core/ledger/footprint/fit.ts';
 import type { LoadFlags } from '../core/ledger/footprint/flags.ts';
 import { readCompanions, readPlannedModel, sensible } from '../core/ledger/footprint/footprint-of-load.ts';
+import { findHubFiles, type HubFiles, hubFolders, hubModelIn } from '../core/ledger/footprint/hub-files.ts';
 import { referencesInChild } from '../core/ledger/footprint/reference-source.ts';
 import { type Invocation, readCount } from './arguments.ts';
 import type { Run } from './commands.ts';
@@ -21,11 +24,21 @@ const MOST = 999_999_999;
 
 /** What a model will take, from its file's header alone. Exit code 65: the file can't be used. */
 export const runEstimate: Run = async (invocation, terminal) => {
-  const flags = readFlags(invocation);
+  const [named = '', ...rest] = invocation.positionals;
+  const repository =
+    existsSync(named) || named.endsWith('.gguf') ? null : hubModelIn(['-hf', named, ...rest]);
+  const download =
+    repository === null ? null : await findHubFiles(repository, hubFolders(process.env, homedir()));
+  if (repository !== null && download === null) {
+    const what = plain(named);
+    terminal.err(`landlord estimate: ${what} is no file, nor a repository that llama-server has downloaded.`);
+    return EXIT.badFile;
+  }
+  const flags = readFlags(invocation, download);
   if (!flags.ok) return usageError(invocation.command, flags.error.message, terminal);
   const kind = readKind(invocation);
   if (!kind.ok) return usageError(invocation.command, kind.error.message, terminal);
-  const path = invocation.positionals[0] ?? '';
+  const path = download?.modelPath ?? named;
   const header = await readPlannedModel(path);
   const companions = header.ok ? await readCompanions(flags.value) : header;
   if (!header.ok || !companions.ok) {
@@ -92,7 +105,7 @@ async function checked(
 }
 
 /** Each option as llama-server takes it, over what its own flags after `--` say. Errors: `bad_input`. */
-function readFlags(invocation: Invocation): Result<LoadFlags> {
+function readFlags(invocation: Invocation, download: HubFiles | null): Result<LoadFlags> {
   const base = { ...commandFlags(invocation.positionals.slice(1)), modelPath: null };
   const counts = {
     ctx: readCount(invocation, 'ctx', 0, MOST),
@@ -130,7 +143,7 @@ function readFlags(invocation: Invocation): Result<LoadFlags> {
     gpuLayers: invocation.text('gpu-layers') === null ? base.gpuLayers : value(counts.gpuLayers),
     cpuExpertLayers: value(counts.cpuExperts) ?? base.cpuExpertLayers,
     fullWindowCache: base.fullWindowCache || invocation.flag('swa-full'),
-    projectorPath: invocation.text('mmproj') ?? base.projectorPath,
+    projectorPath: invocation.text('mmproj') ?? base.projectorPath ?? download?.projectorPath ?? null,
     build: value(counts.build),
   });
 }

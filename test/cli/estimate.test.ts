@@ -33,6 +33,22 @@ describe('landlord estimate', () => {
       expect(out).toMatch(new RegExp(`^ +${part} +[\\d.]+ [MG]B$`, 'm'));
   });
 
+  it('finds a download by its repository, with its projector', async () => {
+    const flat = join(folder, 'maker_Small-GGUF_');
+    await writeGguf(`${flat}small-Q8_0.gguf`, llama());
+    await writeGguf(`${flat}mmproj-F16.gguf`, llama());
+    const named = async (...rest: readonly string[]) => {
+      const args = ['estimate', 'maker/Small-GGUF:Q8_0', '--quick', '--json', '--device', 'cuda', ...rest];
+      return await landlord(args, { LLAMA_CACHE: folder });
+    };
+    const [whole, plain] = [await named(), await named('--', '--no-mmproj')];
+    expect([whole.code, plain.code]).toEqual([0, 0]);
+    const [weights, alone] = [whole, plain].map(({ out }) => JSON.parse(out).weightsBytes);
+    expect(weights).toBeGreaterThan(alone);
+    const other = await landlord(['estimate', 'maker/Small-GGUF:Q4_0'], { LLAMA_CACHE: folder });
+    expect(other).toMatchObject({ code: 65, err: expect.stringContaining('is no file, nor a rep') });
+  });
+
   it('gives a program the parts in bytes', async () => {
     const footprint = await parts('--ctx', '4096');
     expect(Object.keys(footprint)).toEqual([
