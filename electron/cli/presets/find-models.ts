@@ -28,6 +28,9 @@ const SHARD = /^(.*)-(\d{5})-of-(\d{5})\.gguf$/;
 /** As llama.cpp's own folders have it (tools/server/README, "--models-dir"), and as makers write it. */
 const PROJECTOR = /(?:^|[-_.])mmproj(?:[-_.]|$)/i;
 
+/** What llama.cpp downloads with a model (common/download.cpp, `gguf_filename_is_model`). */
+const BESIDE = /^(?:mtp|eagle3|dflash|dspark)-|imatrix/i;
+
 /** Every model under a folder, links followed, by name. Errors: `bad_input`: it can't be read. */
 export async function findModels(folder: string): Promise<Result<FolderContents>> {
   const files: string[] = [];
@@ -43,9 +46,12 @@ export async function findModels(folder: string): Promise<Result<FolderContents>
 }
 
 /** Pure: which of these files are models, with what belongs to them. */
-export function modelsAmong(files: readonly string[]): FolderContents {
-  const there = new Set(files);
-  const leftOut: LeftOut[] = [];
+export function modelsAmong(all: readonly string[]): FolderContents {
+  const there = new Set(all);
+  const files = all.filter((path) => !BESIDE.test(basename(path)));
+  const leftOut: LeftOut[] = all
+    .filter((path) => BESIDE.test(basename(path)))
+    .map((path) => ({ path, why: 'It goes with another model, and is none by itself.' }));
   const models: FoundModel[] = [];
   const projectors = files.filter((file) => PROJECTOR.test(basename(file, '.gguf')));
   for (const path of [...files].sort()) {

@@ -36,6 +36,15 @@ it('in a folder of many models a projector is only for the one it is named after
   });
 });
 
+it('what llama.cpp downloads with a model is none by itself, and does not part it from its projector', () => {
+  const files = ['/r/big-Q4_K_M.gguf', '/r/mtp-big-Q4_K_M.gguf', '/r/imatrix.gguf', '/r/mmproj-F16.gguf'];
+  const { models, leftOut } = among(...files);
+  expect(models).toEqual([
+    { name: 'big-Q4_K_M', path: '/r/big-Q4_K_M.gguf', projectorPath: '/r/mmproj-F16.gguf' },
+  ]);
+  expect(leftOut.map(({ path }) => path)).toEqual(['/r/mtp-big-Q4_K_M.gguf', '/r/imatrix.gguf']);
+});
+
 it('two files of one name are told apart by their folders, and no name breaks its section', () => {
   expect(Object.keys(named('/m/one/model.gguf', '/m/two/model.gguf', '/m/three/od[d].gguf'))).toEqual([
     'one-model',
