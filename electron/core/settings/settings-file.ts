@@ -52,6 +52,9 @@ const VOID_PATIENCE = 10;
 /** A file that never rests is read as it is at last, rather than never. */
 const SETTLE_ROUNDS = 25;
 
+/** Many times a config that is taken: that one is told with its own sentence, this one is not even read. */
+const MOST_BYTES = 8 * 1024 * 1024;
+
 export class SettingsFile {
   readonly #options: SettingsFileOptions;
   #status: SettingsStatus = { settings: defaults(), source: 'defaults', rejection: null, rejectedCopy: null };
@@ -231,6 +234,11 @@ export class SettingsFile {
   async #read(): Promise<Result<string | null>> {
     const { configFile } = this.#options.paths;
     try {
+      const found = await stat(configFile);
+      // A pipe that nobody writes to is never read to its end.
+      if (!found.isFile()) return fail('storage_failed', 'it is no file; write the config into one');
+      if (found.size > MOST_BYTES)
+        return fail('storage_failed', 'it is larger than any config; check the path');
       return ok(await readFile(configFile, 'utf8'));
     } catch (error) {
       if (isErrno(error, 'ENOENT')) return ok(null);

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   chmod,
   mkdir,
@@ -8,6 +9,7 @@ import {
   rm,
   stat,
   symlink,
+  truncate,
   writeFile,
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -65,6 +67,20 @@ const rejectedCopies = async () =>
   (await readdir(paths.configDir)).filter((name) => name.startsWith('config.yaml.rejected-'));
 
 describe('SettingsFile', () => {
+  it('is not held up by a pipe in the place of the config, nor by a file of gigabytes', async () => {
+    execFileSync('mkfifo', [paths.configFile]);
+    const piped = await settingsFile().start();
+    expect([piped.source, piped.rejection?.message]).toEqual([
+      'cautious',
+      expect.stringContaining('no file'),
+    ]);
+    await rm(paths.configFile);
+    await writeFile(paths.configFile, '');
+    await truncate(paths.configFile, 64 * 2 ** 30);
+    const large = await settingsFile().start();
+    expect(large.rejection?.message).toContain('larger than any config');
+  });
+
   it('has the defaults where there is no config, says nothing, and publishes the schema', async () => {
     await rm(paths.configDir, { recursive: true });
     const status = await settingsFile().start();
@@ -203,7 +219,7 @@ describe('SettingsFile', () => {
   it('says that a config can not be read, and keeps no copy of it', async () => {
     await mkdir(paths.configFile);
     const status = await settingsFile().start();
-    expect(status.rejection?.message).toContain("it can't be read (EISDIR)");
+    expect(status.rejection?.message).toContain('it is no file');
     expect(status.source).toBe('cautious');
     expect(await rejectedCopies()).toEqual([]);
   });
