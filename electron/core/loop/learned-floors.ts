@@ -6,6 +6,7 @@ import { type DesktopLevels, desktopLevels, suggestedFloor } from '../ledger/flo
 export interface SampleHistory {
   samples(query: {
     readonly sinceMs: number;
+    readonly untilMs?: number;
     readonly deviceId?: string;
   }): Promise<Result<readonly StoredSample[]>>;
 }
@@ -36,7 +37,12 @@ export class LearnedFloors {
   /** Looks at the history again; a history that can't be read changes nothing. */
   async learn(devices: readonly { readonly id: string }[], epochMs: number): Promise<void> {
     for (const { id: deviceId } of devices) {
-      const rows = await this.#history.samples({ sinceMs: epochMs - HISTORY_MS, deviceId });
+      // Rows of a clock that was set ahead, and back, lie in the future and would count for years.
+      const rows = await this.#history.samples({
+        sinceMs: epochMs - HISTORY_MS,
+        untilMs: epochMs,
+        deviceId,
+      });
       if (!rows.ok) continue;
       const points = rows.value.map((row) => ({
         atMs: row.atMs,

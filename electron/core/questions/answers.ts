@@ -113,7 +113,7 @@ function floorAdviser(
     const nowMs = clock.epochMs();
     const before = kept.get(deviceId);
     if (before !== undefined && nowMs - before.atMs < ADVICE_KEPT_MS) return before.advice;
-    const rows = await store.samples({ sinceMs: nowMs - FLOOR_MS, deviceId });
+    const rows = await store.samples({ sinceMs: nowMs - FLOOR_MS, untilMs: nowMs, deviceId });
     if (!rows.ok) return null;
     const points = rows.value.map(({ atMs, tenants }) => ({
       atMs,
