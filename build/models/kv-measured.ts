@@ -28,17 +28,18 @@ export interface MeasuredCase {
 
 export function measuredCase(file: string): MeasuredCase {
   const json = JSON.parse(readFileSync(`${FOLDER}${file}`, 'utf8'));
-  const rows: readonly (readonly [string, number])[] = Array.isArray(json.measured.compute_mib)
-    ? json.measured.compute_mib
+  const measured = json.measured ?? {};
+  const rows: readonly (readonly [string, number])[] = Array.isArray(measured.compute_mib)
+    ? measured.compute_mib
     : [];
-  const onDevices = rows.filter(([name]) => !/host|failed/i.test(name));
+  const onDevices = rows.filter(([name, mib]) => !/host|failed/i.test(name) && typeof mib === 'number');
   return {
     file,
-    model: json.model,
+    model: json.model ?? '',
     engine: `${json.engine} ${json.note ?? ''}`,
-    params: json.arch_params,
-    flags: json.flags,
-    measured: json.measured,
+    params: json.arch_params ?? {},
+    flags: json.flags ?? {},
+    measured,
     deviceComputeMib: onDevices.length === 0 ? null : onDevices.reduce((sum, [, mib]) => sum + mib, 0),
     devices: Math.max(1, onDevices.length),
   };

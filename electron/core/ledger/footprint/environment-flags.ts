@@ -6,6 +6,8 @@ import { ownEntry } from './own-entry.ts';
  */
 const WITH_VALUE: Readonly<Record<string, string>> = {
   MODEL: '--model',
+  HF_REPO: '--hf-repo',
+  HF_FILE: '--hf-file',
   MMPROJ: '--mmproj',
   CTX_SIZE: '--ctx-size',
   KV_UNIFIED_PER_SLOT: '--kv-unified-per-slot',

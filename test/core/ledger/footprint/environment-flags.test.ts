@@ -32,6 +32,15 @@ describe('llama-server’s environment', () => {
     });
   });
 
+  it('names a model by its repository', () => {
+    const variables = [['LLAMA_ARG_HF_REPO', 'maker/m:Q4_K_M']] as const;
+    expect(withEnvironment(['llama-server'], variables)).toEqual([
+      'llama-server',
+      '--hf-repo',
+      'maker/m:Q4_K_M',
+    ]);
+  });
+
   it('gives way to the command line', () => {
     const variables = [['LLAMA_ARG_CTX_SIZE', '65536']] as const;
     expect(commandFlags(withEnvironment(['llama-server', '-m', '/m.gguf'], variables)).contextTokens).toBe(
