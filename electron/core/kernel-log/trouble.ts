@@ -84,7 +84,7 @@ const RULES: readonly Rule[] = [
     'the driver has no video memory left for a window or a screen',
   ],
   [
-    /\bNVRM: .*\bNV_ERR_(?:NO_MEMORY|INSUFFICIENT_RESOURCES)\b/,
+    /\bNVRM: .*\bNV_ERR_NO_MEMORY\b/,
     'eviction',
     'the driver has run out of memory for what a program asked of the card',
   ],
