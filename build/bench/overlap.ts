@@ -89,7 +89,7 @@ export async function measureOverlap(options: OverlapOptions): Promise<OverlapFi
     store: { all: async () => ({}), set: async () => undefined },
     limits: () => ({ ahead: mode === 'ahead' }),
   });
-  await desk.open();
+  await desk.open(true);
   await mkdir(join(folder, 'agents'), { recursive: true });
   for (const agent of AGENTS) {
     const own = join(folder, 'agents', `${agent}.gguf`);

@@ -164,7 +164,7 @@ export async function assemble(
     isWanted: (modelId) => gateway.use(modelId) !== null,
     changed: () => loop.wake(),
   });
-  const parkingNote = await openParking(parking, paths.parkedDir);
+  const parkingNote = await openParking(parking, paths.parkedDir, store.trouble() === null);
   const loop: ControlLoop = new ControlLoop({
     clock,
     ledger,

@@ -31,7 +31,7 @@ export interface DeskBench extends AsyncDisposable {
   roomToMake: (() => void | Promise<void>) | null;
   free(bytes: number): void;
   /** A desk over the same files and facts, as after a restart. */
-  again(): Promise<EngineDesk>;
+  again(isKnown?: boolean): Promise<EngineDesk>;
   /** What is wrong with the book; empty: nothing. */
   wrong(): string[];
 }
@@ -136,9 +136,9 @@ export async function deskBench(options: DeskBenchOptions): Promise<DeskBench> {
       else facts.set(key, JSON.parse(JSON.stringify(value)));
     },
   };
-  const open = async (): Promise<EngineDesk> => {
+  const open = async (isKnown = true): Promise<EngineDesk> => {
     const desk = new EngineDesk({ world, files: files(), store, limits: () => options.limits ?? {} });
-    await desk.open();
+    await desk.open(isKnown);
     return desk;
   };
   return {

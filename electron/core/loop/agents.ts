@@ -94,7 +94,7 @@ export async function agentDesk(parts: AgentParts): Promise<EngineDesk> {
       };
     },
   });
-  await desk.open();
+  await desk.open(parts.store.trouble() === null);
   return desk;
 }
 

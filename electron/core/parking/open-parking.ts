@@ -48,9 +48,13 @@ export function parkingFor(options: {
 }
 
 /** Makes the folder that servers of ours are told of, and takes up what is in it; a sentence where there is none. */
-export async function openParking(parking: Parking, folder: string): Promise<string | null> {
+export async function openParking(
+  parking: Parking,
+  folder: string,
+  isKnown: boolean,
+): Promise<string | null> {
   const objection = makeSlotFolder(folder);
-  await parking.open(folder);
+  await parking.open(folder, isKnown);
   return objection;
 }
 

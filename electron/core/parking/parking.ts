@@ -72,8 +72,11 @@ export class Parking {
     this.#reuse = new Reuse((modelId) => this.#useless(modelId));
   }
 
-  /** Takes up what an earlier run kept, and cleans up after one that was killed. `ownFolder`: ours alone. */
-  async open(ownFolder: string): Promise<void> {
+  /**
+   * Takes up what an earlier run kept, and cleans up after one that was killed. `ownFolder`: ours alone.
+   * `isKnown`: what it kept could be read; else nobody knows which files are still wanted, and all stay.
+   */
+  async open(ownFolder: string, isKnown: boolean): Promise<void> {
     const known: Conversation[] = [];
     for (const [key, value] of Object.entries(await this.#world.store.all(KEY))) {
       const one = readConversation(value);
@@ -81,7 +84,7 @@ export class Parking {
       else void this.#world.store.set(key, null);
     }
     this.#kept = [...this.#kept, ...known];
-    await removeForgotten(ownFolder, new Set(this.#kept.map((one) => one.path)));
+    if (isKnown) await removeForgotten(ownFolder, new Set(this.#kept.map((one) => one.path)));
   }
 
   /** null: none. */

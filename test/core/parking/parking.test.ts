@@ -168,8 +168,11 @@ describe('parking', () => {
     writeFileSync(join(folder, name ?? ''), 'damaged');
     writeFileSync(join(folder, 'landlord-of-a-killed-one.slot'), 'left');
     writeFileSync(join(folder, 'somebody.bin'), 'not ours');
+    const blind = bench(new Map());
+    await blind.parking.open(folder, false);
+    expect(readdirSync(folder)).toHaveLength(4);
     const next = bench(one.facts);
-    await next.parking.open(folder);
+    await next.parking.open(folder, true);
     expect(next.parking.parked('router/talk')?.conversations).toBe(1);
     expect(readdirSync(folder)).toHaveLength(2);
     expect(readdirSync(folder)).toContain('somebody.bin');

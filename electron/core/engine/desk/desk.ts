@@ -85,10 +85,15 @@ export class EngineDesk implements AgentDesk {
     ];
   }
 
-  /** Agents of an earlier run are registered again; nothing of them is loaded until they ask. */
-  async open(): Promise<void> {
+  /**
+   * Agents of an earlier run are registered again; nothing of them is loaded until they ask. `isKnown`: what is
+   * remembered of them could be read.
+   */
+  async open(isKnown: boolean): Promise<void> {
     const remembered = await this.#memory.all();
-    await this.#files.open(remembered.flatMap((one) => (one.saved === null ? [] : [one.saved])));
+    const saved = remembered.flatMap((one) => (one.saved === null ? [] : [one.saved]));
+    // Else nobody knows whose states these are, and all stay for a later run.
+    if (isKnown) await this.#files.open(saved);
     for (const one of remembered) {
       const agent = this.#newAgent(one.name, one.class, this.#model(one.path, one.deviceId, one), one);
       agent.permanent = true;

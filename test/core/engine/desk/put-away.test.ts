@@ -22,6 +22,20 @@ describe('an agent that is put away', () => {
     await twin[Symbol.asyncDispose]();
   });
 
+  it('has its state still after a run that could not read who it was', async () => {
+    await using bench = await deskBench({ capBytes: 1_000 * MB });
+    await register(bench.desk, 'one');
+    await answered(decode(bench.desk, 'one', 5, 'hello'));
+    await bench.desk.putAway('one', false);
+    const facts = [...bench.facts];
+    bench.facts.clear();
+    expect((await bench.again(false)).list()).toEqual([]);
+    for (const [key, value] of facts) bench.facts.set(key, value);
+    const again = await bench.again();
+    const after = await answered(decode(again, 'one', 5, 'and'));
+    expect(after).toMatchObject({ restored: true, reevaluatedTokens: 0 });
+  });
+
   it('leaves weights that another agent works with', async () => {
     await using bench = await deskBench({ capBytes: 1_000 * MB });
     for (const name of ['one', 'two']) await register(bench.desk, name, '/models/shared.gguf');
