@@ -2,12 +2,12 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { memoryVariables } from '../ledger/footprint/environment-flags.ts';
 import { unitOfCgroup } from './control-group.ts';
 import type { ProcessFacts, ServerQuery } from './identity.ts';
+import { listeningSockets } from './listening.ts';
 import {
   environValue,
   flagValue,
   type ProcStat,
   parseCmdline,
-  parseListening,
   parsePss,
   parseStat,
   parseStatmResident,
@@ -96,11 +96,7 @@ export function procfs(root = '/proc', pageBytes = machinePageBytes()): ProcRead
   /** Port by socket inode, in the network namespace of `pid`; a container's sockets are in its own. */
   const listeningIn = (pid: number | null): ReadonlyMap<string, number> => {
     const base = pid === null ? 'net' : `${pid}/net`;
-    const sockets = [
-      ...parseListening(text(`${base}/tcp`) ?? ''),
-      ...parseListening(text(`${base}/tcp6`) ?? ''),
-    ];
-    return new Map(sockets.map(({ inode, port }) => [inode, port]));
+    return new Map(listeningSockets(`${root}/${base}`).map(({ inode, port }) => [inode, port]));
   };
 
   const socketsOf = (pid: number): readonly string[] | null => {
