@@ -166,15 +166,15 @@ export function routerWatch(options: {
   const follow = async (): Promise<void> => {
     const parser = sseParser();
     const resync = setInterval(() => void refresh(), timings.resyncMs);
-    const unheard = setInterval(() => {
-      if (link.events !== 'open') void refresh();
-    }, timings.pollMs);
+    // Until it has opened; while nothing happens there, nothing here wakes for it.
+    const unheard = setInterval(() => void refresh(), timings.pollMs);
     try {
       await http.stream('/models/sse', {
         signal: stopped.signal,
         openTimeoutMs: timings.requestTimeoutMs,
         onOpen: (status, contentType) => {
           if (status === 200 && contentType.includes('event-stream')) {
+            clearInterval(unheard);
             setLink({ events: 'open' });
             void refresh();
           } else if (status === 404 || status === 405 || status === 501 || status === 200) {

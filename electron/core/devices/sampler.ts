@@ -69,11 +69,13 @@ export class ChildSampler implements Sampler {
   #watched: readonly number[] = [];
   #lastDevices: readonly DeviceSample[] = [];
   #heardAtMs = 0;
-  #checkedAtMs = 0;
   readonly #beatMs: number;
+  /** It was silent too long by the clock; that is not held against it before one more beat. */
+  #isDoubted = false;
   #sequence = 0;
   #nextId = 1;
-  #beat: NodeJS.Timeout | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #dueAtMs = 0;
   #restarts = 0;
 
   constructor(options: ChildSamplerOptions = {}) {
@@ -101,17 +103,14 @@ export class ChildSampler implements Sampler {
   }
 
   start(listener: (set: SampleSet) => void): void {
+    const isRunning = this.#listener !== null;
     this.#listener = listener;
-    if (this.#beat !== null) return;
-    this.#spawn();
-    this.#checkedAtMs = this.#clock.monotonicMs();
-    this.#beat = setInterval(() => this.#check(), this.#beatMs);
+    if (!isRunning) this.#spawn();
   }
 
   async stop(): Promise<void> {
     this.#listener = null;
-    if (this.#beat !== null) clearInterval(this.#beat);
-    this.#beat = null;
+    if (this.#timer !== null) clearTimeout(this.#timer);
     const child = this.#child;
     this.#child = null;
     this.#refuseWaiting();
@@ -200,6 +199,7 @@ export class ChildSampler implements Sampler {
     });
     this.#send({ type: 'start', config: this.#config });
     this.#send({ type: 'watch', pids: this.#watched });
+    this.#checkIn(this.#silenceMs);
   }
 
   #hear(message: FromSampler): void {
@@ -217,25 +217,40 @@ export class ChildSampler implements Sampler {
     waiting.answer(ok(message.facts));
   }
 
-  /** Runs once a period: replaces a silent child, and starts one again when its time has come. */
+  #checkIn(ms: number): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    if (this.#listener === null) return;
+    this.#dueAtMs = this.#clock.monotonicMs() + ms;
+    this.#timer = setTimeout(() => this.#check(), ms);
+  }
+
+  /** Replaces a silent child, and starts one again when its time has come. Nothing wakes for a child that is heard. */
   #check(): void {
     const nowMs = this.#clock.monotonicMs();
-    // While this process itself did not run, nobody listened: that is no silence of the child.
-    const blockedMs = nowMs - this.#checkedAtMs - this.#beatMs;
-    if (blockedMs > this.#beatMs) this.#heardAtMs += blockedMs;
-    this.#checkedAtMs = nowMs;
     const child = this.#child;
     if (child !== null) {
-      if (nowMs - this.#heardAtMs <= this.#silenceMs) return;
+      const leftMs = this.#heardAtMs + this.#silenceMs - nowMs;
+      // While this process itself did not run, nobody listened: a beat in which it did has to pass in silence.
+      const isLate = nowMs - this.#dueAtMs > this.#beatMs;
+      const wasDoubted = this.#isDoubted;
+      this.#isDoubted = leftMs <= 0;
+      if (leftMs > 0 || !wasDoubted || isLate) {
+        this.#checkIn(Math.max(leftMs, this.#beatMs));
+        return;
+      }
       this.#stuck.add(child);
       end(child);
       child.unref();
       this.#lose(child, `did not answer for ${Math.round(nowMs - this.#heardAtMs)} ms`);
       return;
     }
-    if (!this.#restart.due(nowMs)) return;
+    if (!this.#restart.due(nowMs)) {
+      this.#checkIn(this.#beatMs);
+      return;
+    }
     if (this.#stuck.size >= MOST_STUCK) {
       this.#restart.failed(nowMs);
+      this.#checkIn(this.#restart.waitMs + 1);
       this.#tell({
         code: 'sampler-stuck',
         message: 'The graphics driver does not answer, and processes that ask it hang. Restart the machine.',
@@ -252,6 +267,8 @@ export class ChildSampler implements Sampler {
     this.#child = null;
     this.#refuseWaiting();
     this.#restart.failed(this.#clock.monotonicMs());
+    this.#isDoubted = false;
+    this.#checkIn(this.#restart.waitMs + 1);
     this.#tell({
       code: 'sampler-restarted',
       message: `The process that reads the devices ${why}; it is started again in ${this.#restart.waitMs} ms.`,

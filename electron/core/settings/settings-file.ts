@@ -12,6 +12,9 @@ import { FileWatch, fileSignature, MISSING } from './file-watch.ts';
 import { keepRejected } from './rejected-copies.ts';
 import { type ConfigRejection, rejection } from './rejection.ts';
 
+/** The kernel tells of a file itself; this is for what it does not tell of, as the target of a link. */
+const POLL_MS = 5_000;
+
 /**
  * Where the settings in force come from.
  *
@@ -40,7 +43,7 @@ export interface SettingsFileOptions {
   readonly onSettings: (settings: Settings) => void;
   /** `config_loaded` and `config_rejected`, for the log. */
   readonly onEvent: (event: NewEvent) => void;
-  /** How often the file is looked at when the kernel tells nothing. */
+  /** How often the file is looked at when the kernel tells nothing; default 5 s. */
   readonly pollMs?: number;
   /** How long the file must stay the same before it is read: editors write in steps. */
   readonly settleMs?: number;
@@ -85,7 +88,7 @@ export class SettingsFile {
       const signature = await fileSignature(paths.configFile);
       await this.#take(signature, true);
     });
-    this.#watch = new FileWatch(paths.configFile, this.#options.pollMs ?? 2000, () => this.#look());
+    this.#watch = new FileWatch(paths.configFile, this.#options.pollMs ?? POLL_MS, () => this.#look());
     void this.#publishSchema();
     return this.#status;
   }
