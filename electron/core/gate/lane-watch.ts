@@ -26,7 +26,9 @@ export interface LaneWatch {
 }
 
 /** A holder does not change without its lock's line in the table changing, save by a fork. */
-const HOLDER_KEPT_MS = 2000;
+const HOLDER_KEPT_MS = 2_000;
+/** A lane that nobody holds does not change without what is compared at each look. */
+const FREE_KEPT_MS = 10_000;
 
 interface Seen {
   /** What the kernel's table said of the lane. */
@@ -49,8 +51,7 @@ export function createLaneWatch(
   const look = (lane: LaneFiles, table: LockTable | null, nowMs: number): Seen => {
     const signature = signatureOf(lane, table);
     const before = seen.get(lane.width);
-    const fresh = before !== undefined && nowMs - before.inspectedAtMs < HOLDER_KEPT_MS;
-    if (before !== undefined && fresh && before.signature === signature) return before;
+    if (before?.signature === signature && nowMs - before.inspectedAtMs < keptMs(before)) return before;
     const inspection = inspectLane(lane, table);
     const same = before !== undefined && holderKey(before.inspection) === holderKey(inspection);
     const sinceMs = inspection.holders.length === 0 ? null : same ? (before.sinceMs ?? nowMs) : nowMs;
@@ -76,6 +77,10 @@ export function createLaneWatch(
       return lanes;
     },
   };
+}
+
+function keptMs({ inspection }: Seen): number {
+  return inspection.held === false && inspection.holders.length === 0 ? FREE_KEPT_MS : HOLDER_KEPT_MS;
 }
 
 /** All that the table and the folder say of a lane, as a text to compare. */

@@ -65,7 +65,15 @@ export function isGone({
 /** include/uapi/linux/nsfs.h: PID_NS_INIT_INO, the inode of the first pid namespace. */
 const FIRST_PID_NAMESPACE = 'pid:[4026531836]';
 
+let seesAll: boolean | null = null;
+
+/** A process is in one pid namespace for as long as it lives (pid_namespaces(7)). */
 export function seesAllProcesses(): boolean {
+  seesAll ??= isInFirst();
+  return seesAll;
+}
+
+function isInFirst(): boolean {
   try {
     return readlinkSync('/proc/self/ns/pid') === FIRST_PID_NAMESPACE;
   } catch {

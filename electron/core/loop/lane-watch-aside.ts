@@ -23,6 +23,8 @@ let locksFd: number | null = null;
  */
 function tableAside(): ReadTable {
   const chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+  /** The same texts say the same. */
+  let last: { readonly key: string; readonly table: LockTable } | null = null;
   const readWhole = async (from: number): Promise<string> => {
     let text = '';
     for (;;) {
@@ -37,7 +39,9 @@ function tableAside(): ReadTable {
       const fd = locksFd;
       const texts = [await readWhole(fd)];
       while (texts.length < PAGED_READINGS && mayBePaged(texts[0] ?? '')) texts.unshift(await readWhole(fd));
-      return lockTable(texts);
+      const key = texts.join('\0');
+      if (last?.key !== key) last = { key, table: lockTable(texts) };
+      return last.table;
     } catch {
       return null;
     }
