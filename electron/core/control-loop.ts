@@ -7,6 +7,7 @@ import { decide } from './guards/decide.ts';
 import { emptyMemory, noteFreedNothing } from './guards/memory.ts';
 import type { Decision, DeviceVerdict, GuardMemory, GuardWorld } from './guards/world.ts';
 import { bookDevices, bookingId, bookModel } from './loop/book-keeping.ts';
+import { Calm, stepInMs } from './loop/calm.ts';
 import type { AgentsRoom, ControlLoopOptions } from './loop/control-options.ts';
 import { Models } from './loop/models.ts';
 import { Orders } from './loop/orders.ts';
@@ -21,16 +22,11 @@ import { movedBy, WallWatch } from './loop/wall-watch.ts';
 import type { Wishes } from './loop/wishes.ts';
 import { guardDevice, guardModel, guardWorld } from './loop/world.ts';
 
-/** Without any sample the loop still looks around this often: stale must be seen as stale. */
-const IDLE_STEP_MS = 1_000;
-
 const READ_ON = new Set<BackendChange['what']>(['loading', 'loaded', 'sleeping', 'unloaded', 'crashed']);
 
 /**
  * The one owner of mutable state:
- *
  *   sample │ backend event │ command │ answer ─► reconcile ─► decide (pure) ─► act ─► log ─► publish
- *
  * A step is synchronous from input to decision, so no two inputs interleave; what takes time is the
  * executor's, and comes back as another input.
  */
@@ -45,6 +41,7 @@ export class ControlLoop {
   readonly #toldBackends = new Map<string, BackendSnapshot['status']>();
   readonly #devices = new DeviceTeller();
   readonly #samplerNews = new SamplerNews();
+  readonly #calm = new Calm();
   /** What people have ordered and still wait for. */
   readonly orders = new Orders(() => this.step());
   readonly #promised = new Set<string>();
@@ -107,10 +104,21 @@ export class ControlLoop {
   // ——— inputs ———
 
   onSamples(set: SampleSet): void {
-    this.sight.take(set);
     const { clock, journal } = this.#options;
+    this.sight.take(set);
     for (const event of this.#samplerNews.take(set, clock.monotonicMs())) journal.tell(event);
-    this.step();
+    if (this.#mayWait(set)) {
+      this.#bookDevices();
+      this.#schedule();
+    } else this.step();
+  }
+
+  #mayWait(set: SampleSet): boolean {
+    const isAwaited = this.#promised.size > 0 || !this.#waiters.none || !this.orders.none;
+    if (isAwaited || this.#stopped || this.executor.operations().length > 0) return false;
+    const { clock, ledger } = this.#options;
+    const floorOf = (id: string): number | null => ledger.book(id)?.floorBytes ?? null;
+    return this.#calm.mayWait(set, this.models.views(), this.#verdicts, floorOf, clock.monotonicMs());
   }
 
   onBackendChange(change: BackendChange): void {
@@ -198,6 +206,7 @@ export class ControlLoop {
     } finally {
       this.#stepping = false;
     }
+    this.#calm.stepped(this.sight.devices(), this.#options.clock.monotonicMs());
     this.#waiters.look();
     this.#options.onStep();
     this.#schedule();
@@ -208,7 +217,7 @@ export class ControlLoop {
   }
 
   #look(): void {
-    const { clock, ledger, fleet, journal, loads, floors, tenants } = this.#options;
+    const { clock, ledger, fleet, journal, loads } = this.#options;
     const nowMs = clock.monotonicMs();
     if (this.#wakeWatch.look()) {
       this.#options.effects.lookAgain();
@@ -221,10 +230,7 @@ export class ControlLoop {
     const moved = movedBy(this.#wallWatch.look(), this.#wishes);
     if (moved !== null) this.setWishes(moved);
     this.#expireWishes(clock.epochMs());
-    bookDevices(ledger, this.#settings, this.sight.devices(), (deviceId) => ({
-      learnedBytes: floors.learned(deviceId),
-      desktopBytes: tenants.desktopBytes(deviceId),
-    }));
+    this.#bookDevices();
     for (const { setting, snapshot } of fleet.list()) {
       const news = backendNews(this.#toldBackends.get(snapshot.name), snapshot, setting.found);
       for (const event of news.events) journal.tell(event);
@@ -250,6 +256,14 @@ export class ControlLoop {
       }
       bookModel(ledger, view, this.#promised.has(bookingId(view.id)), nowMs);
     }
+  }
+
+  #bookDevices(): void {
+    const { ledger, floors, tenants } = this.#options;
+    bookDevices(ledger, this.#settings, this.sight.devices(), (deviceId) => ({
+      learnedBytes: floors.learned(deviceId),
+      desktopBytes: tenants.desktopBytes(deviceId),
+    }));
   }
 
   /** A model whose backend is gone, or no longer lists it, holds nothing that we know of. */
@@ -376,18 +390,11 @@ export class ControlLoop {
     for (const event of [...events, ...found]) journal.tell(event);
   }
 
-  /** The loser of a race is due at the end of its grace, not at the tick after it. */
   #schedule(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     if (this.#stopped) return;
-    const nowMs = this.#options.clock.monotonicMs();
-    let dueMs = IDLE_STEP_MS;
-    for (const operation of this.executor.operations()) {
-      if (operation.cause !== 'race' || operation.requestedAtMs === null || operation.phase !== 'requested')
-        continue;
-      const inMs = operation.requestedAtMs + this.#settings.raceGraceMs - nowMs;
-      if (inMs > 0) dueMs = Math.min(dueMs, inMs + 1);
-    }
-    this.#timer = setTimeout(() => this.step(), dueMs);
+    const { raceGraceMs } = this.#settings;
+    const inMs = stepInMs(this.executor.operations(), raceGraceMs, this.#options.clock.monotonicMs());
+    this.#timer = setTimeout(() => this.step(), inMs);
   }
 }

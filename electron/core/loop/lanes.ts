@@ -9,8 +9,11 @@ import { laneWatchAside } from './lane-watch-aside.ts';
 import type { ModelView } from './model-view.ts';
 import type { Sight } from './sight.ts';
 
-/** Lanes are read this often: a turn lasts seconds, and the kernel's table is one small file. */
-const LOOK_MS = 1_000;
+/**
+ * Lanes are read this often, with every second reading of the devices: a turn lasts seconds, and the kernel's
+ * table is one small file.
+ */
+const LOOK_MS = 900;
 /** Readings older than this serve no finding. */
 const HISTORY_MS = 120_000;
 

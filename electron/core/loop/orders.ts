@@ -21,6 +21,10 @@ export class Orders {
     return this.#stand(mayKill ? 'drain and kill' : 'drain');
   }
 
+  get none(): boolean {
+    return this.#standing.size === 0;
+  }
+
   get draining(): boolean {
     return [...this.#standing].some(({ order }) => typeof order === 'string');
   }

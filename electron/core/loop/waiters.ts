@@ -23,6 +23,10 @@ export class Waiters {
     });
   }
 
+  get none(): boolean {
+    return this.#looks.size === 0;
+  }
+
   look(): void {
     for (const look of [...this.#looks]) look();
   }
