@@ -88,6 +88,23 @@ const RULES: readonly Rule[] = [
     'eviction',
     'the driver has run out of memory for what a program asked of the card',
   ],
+  // xe ends all that a program does on the card where it can not bring its memory back (preempt_rebind_work_func).
+  [
+    /\bVM worker error: -12\b/,
+    'eviction',
+    "a program's memory found no room on the card again, and its work was ended (ENOMEM)",
+  ],
+  [
+    /\bVM worker error: (-\d+)/,
+    'program',
+    ([, error]) => `a program's work on the card was ended (${error})`,
+  ],
+  // Counted against what ROCm may hold of the system's memory at all, models of an APU included (svm_range_new).
+  [
+    /\bSVM mapping failed, exceeds resident system memory limit\b/,
+    'eviction',
+    "a compute program may hold no more of the system's memory (KFD)",
+  ],
   [
     /\bOut of memory: Killed process (\d+) \(([^)]*)\)/,
     'host',

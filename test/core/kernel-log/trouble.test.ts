@@ -38,6 +38,7 @@ describe('what a line of the kernel’s log says', () => {
     [`amdgpu ${CARD}: amdgpu: [drm] dpcd write of DP_LANE_COUNT_SET failed`, 'display', CARD],
     [`amdgpu ${CARD}: amdgpu: [gfxhub] page fault (src_id:0 ring:153 vmid:8 pasid:32770)`, 'program', CARD],
     [`amdgpu ${CARD}: amdgpu: [gfxhub0] no-retry page fault (src_id:0 ring:88 vmid:8)`, 'program', CARD],
+    ['amdgpu: SVM mapping failed, exceeds resident system memory limit', 'eviction', null],
     // NVIDIA.
     [
       "NVRM: Xid (PCI:0000:01:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
@@ -85,6 +86,8 @@ describe('what a line of the kernel’s log says', () => {
       'hung',
       '0000:03:00.0',
     ],
+    ['xe 0000:03:00.0: [drm] VM worker error: -12', 'eviction', '0000:03:00.0'],
+    ['xe 0000:03:00.0: [drm] VM worker error: -16', 'program', '0000:03:00.0'],
     // The system.
     [
       'Out of memory: Killed process 4211 (llama-server) total-vm:48123412kB, anon-rss:31212312kB',
