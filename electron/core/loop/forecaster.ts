@@ -22,7 +22,7 @@ import {
   withEarlier,
 } from '../ledger/prediction.ts';
 import { version } from '../version.ts';
-import type { Forecaster } from './load-watch.ts';
+import type { DevicePlace, Forecaster } from './load-watch.ts';
 import type { ModelView } from './model-view.ts';
 
 /** The fact that measured footprints are kept as. */
@@ -86,16 +86,16 @@ export async function durableForecaster(
           },
           ...(parts.referenceAfterMs === undefined ? {} : { afterMs: parts.referenceAfterMs }),
         });
-  const request = (view: ModelView, totalBytes: number | null) => ({
+  const request = (view: ModelView, place: DevicePlace | null) => ({
     id: view.id,
-    args: placedArgs(view.observed.args, totalBytes),
+    args: argsAt(view, place),
     modelPath: view.observed.modelPath,
     deviceId: view.deviceId,
   });
   return {
     async predict(view, place) {
       const asked = {
-        ...request(view, place.deviceTotalBytes),
+        ...request(view, place),
         ...place,
         fileArgs: await fileArgsOf(view, downloads),
         build: buildOf(view.backendVersion ?? null),
@@ -105,7 +105,7 @@ export async function durableForecaster(
     },
     async footprint(view, place, context) {
       const { modelPath } = view.observed;
-      const args = placedArgs(view.observed.args, place.deviceTotalBytes) ?? [];
+      const args = argsAt(view, place) ?? [];
       const fileArgs = await fileArgsOf(view, downloads);
       // What-if figures are ours, at once: llama.cpp is asked about what is really set.
       const source = context === 'set' ? footprints : ours;
@@ -129,6 +129,11 @@ export async function durableForecaster(
       tellBetter = listener;
     },
   };
+}
+
+/** Ollama goes by all its cards together. null for the place: nothing is known of it. */
+function argsAt(view: ModelView, place: DevicePlace | null): readonly string[] | null {
+  return placedArgs(view.observed.args, place?.kindTotalBytes ?? place?.deviceTotalBytes ?? null);
 }
 
 /** Of a model that is named by its repository alone; empty: it is not, or its files are not to be found. */

@@ -18,6 +18,8 @@ export interface Forecast {
 export interface DevicePlace {
   readonly deviceKind: DeviceKind | null;
   readonly deviceTotalBytes: number | null;
+  /** Of all devices of its kind together; null or left out: not known. */
+  readonly kindTotalBytes?: number | null;
 }
 
 /** Where predictions come from and measurements go to. */
@@ -110,9 +112,11 @@ export class LoadWatch {
 
   #place(view: ModelView): DevicePlace {
     const device = this.#sight?.device(view.deviceId) ?? null;
+    const alike = this.#sight?.devices().filter(({ kind }) => kind === device?.kind) ?? [];
     return {
       deviceKind: device === null ? null : kindOn(device.kind),
       deviceTotalBytes: device?.totalBytes ?? null,
+      kindTotalBytes: alike.reduce((sum, { totalBytes }) => sum + (totalBytes ?? 0), 0) || null,
     };
   }
 

@@ -109,6 +109,8 @@ describe('predictions', () => {
     const on = (deviceTotalBytes: number) => one.predict(unloaded, { ...PLACE, deviceTotalBytes });
     expect(await on(25 * GB)).toEqual({ bytes: 9 * GB, source: 'measured before' });
     expect(await on(16 * GB)).toMatchObject({ source: 'estimate' });
+    const twoCards = { ...PLACE, deviceTotalBytes: 16 * GB, kindTotalBytes: 32 * GB };
+    expect(await one.predict(unloaded, twoCards)).toMatchObject({ source: 'measured before' });
   });
 
   it('of a model that its repository names are of the file that was downloaded', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ProcessMemory } from '../../../electron/core/devices/sample.ts';
-import { type Forecaster, LoadWatch } from '../../../electron/core/loop/load-watch.ts';
+import { type DevicePlace, type Forecaster, LoadWatch } from '../../../electron/core/loop/load-watch.ts';
 import type { ModelView } from '../../../electron/core/loop/model-view.ts';
 import { Models } from '../../../electron/core/loop/models.ts';
 import { Sight } from '../../../electron/core/loop/sight.ts';
@@ -236,5 +236,31 @@ describe('a prediction', () => {
     tell('router/m');
     expect(await look()).toBe(2 * GB);
     expect(wakes).toBeGreaterThanOrEqual(3);
+  });
+
+  it('is asked with the memory of its card, and of all cards of that kind together', async () => {
+    const asked: DevicePlace[] = [];
+    const forecaster: Forecaster = {
+      predict: async (_view, place) => {
+        asked.push(place);
+        return null;
+      },
+      footprint: async () => null,
+      learn: () => undefined,
+    };
+    const sight = new Sight();
+    const cards = [
+      { ...SAMPLE, id: 'a', kind: 'nvidia', totalBytes: 24 * GB },
+      { ...SAMPLE, id: 'b', kind: 'nvidia', totalBytes: 16 * GB },
+      { ...SAMPLE, id: 'c', kind: 'unified', totalBytes: 30 * GB },
+    ] as const;
+    sight.take({ sequence: 1, takenAtMs: 0, devices: cards, processes: null, troubles: [] });
+    const watch = new LoadWatch(forecaster, () => undefined);
+    watch.look(modelView({ deviceId: 'b' }), 'unloaded', sight, new Models(), 0);
+    watch.look(modelView({ name: 'x', deviceId: null }), 'unloaded', sight, new Models(), 0);
+    expect(asked).toEqual([
+      { deviceKind: 'cuda', deviceTotalBytes: 16 * GB, kindTotalBytes: 40 * GB },
+      { deviceKind: null, deviceTotalBytes: null, kindTotalBytes: null },
+    ]);
   });
 });
