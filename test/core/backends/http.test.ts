@@ -56,6 +56,7 @@ describe('every way a server can answer wrongly is a sentence', () => {
     ['null', 200, 'null', /not JSON/],
     ['a demand for a key', 401, '{"error":{"message":"no"}}', /API key.*apiKeyEnv/],
     ["the server's own words", 500, '{"error":{"message":"out of memory"}}', /status 500 \(out of memory\)/],
+    ['another address to ask', 302, '', /sends its callers elsewhere \(status 302\).*no key is taken/],
     ['an error page', 502, '<html>', /status 502 \(a web page\)/],
   ])('%s', async (_, status, body, expected) => {
     const client = await serve((__, response) => response.writeHead(status).end(body));
