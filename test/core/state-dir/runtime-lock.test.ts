@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -126,6 +126,34 @@ describe('one runtime per user', () => {
         error: { code: 'already_running' },
       });
       await first.value.release();
+    } finally {
+      process.env.PATH = path;
+    }
+  });
+
+  it('follows no link in the place of its file, which may lead to a lock of somebody else', async () => {
+    await writeFile(join(dir, 'other.lock'), '');
+    await symlink(join(dir, 'other.lock'), paths.lockFile);
+    expect(await acquireRuntimeLock(paths, SELF)).toMatchObject({
+      ok: false,
+      error: { code: 'storage_failed' },
+    });
+  });
+
+  it('holds the file that others find there, also where it was replaced just before (rule 19)', async () => {
+    const path = process.env.PATH;
+    await writeFile(
+      join(dir, 'flock'),
+      `#!/bin/sh\n[ -e '${dir}/done' ] || { : > '${dir}/done'; rm '${paths.lockFile}'; : > '${paths.lockFile}'; }\nPATH='${path}' exec flock "$@"\n`,
+      { mode: 0o755 },
+    );
+    process.env.PATH = `${dir}:${path}`;
+    try {
+      const lock = await acquireRuntimeLock(paths, SELF);
+      if (!lock.ok) throw new Error(lock.error.message);
+      expect(await readdir(dir)).toContain('done');
+      expect(await holdsLock(process.pid, paths.lockFile)).toBe(true);
+      await lock.value.release();
     } finally {
       process.env.PATH = path;
     }
