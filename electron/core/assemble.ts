@@ -13,6 +13,7 @@ import { RequestLog } from './events/request-log.ts';
 import { SqliteStore } from './events/sqlite-store.ts';
 import { Syslog } from './events/syslog.ts';
 import { createGate } from './gate/gate.ts';
+import { settledWorld } from './gate/gate-world.ts';
 import { createLaneWatch } from './gate/lane-watch.ts';
 import { mountGateway } from './gateway/mount.ts';
 import { summed } from './guests/open-guests.ts';
@@ -109,7 +110,7 @@ export async function assemble(
           ),
       ),
   );
-  const gate = createGate({ env: () => env });
+  const gate = createGate(settledWorld(env));
   const lanes = new LaneBook(
     laneWatchAside(undefined, undefined, (readTable) => createLaneWatch(gate, readTable)),
   );

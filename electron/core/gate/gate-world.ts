@@ -10,6 +10,8 @@ import { randomHex } from './random-hex.ts';
 export interface GateWorld {
   env(): Readonly<Record<string, string | undefined>>;
   cwd(): string;
+  /** The effective uid; undefined: this system has none. */
+  user(): number | undefined;
   /** Of the effective uid; null: none. */
   passwdHome(): string | null;
   readonly machineWideRoot: string;
@@ -30,6 +32,15 @@ export interface GateWorld {
   random(): number;
 }
 
+/** Of a process that stays one user's, and whose environment stays as it is: to ask for either is a call to the system. */
+export function settledWorld(
+  env: Readonly<Record<string, string | undefined>>,
+): Pick<GateWorld, 'env' | 'user'> {
+  const own = { ...env };
+  const user = realWorld.user();
+  return { env: () => own, user: () => user };
+}
+
 /** Drawn once: 4 µs of kernel randomness are too much for each turn. */
 let drawn: string | null = null;
 let count = 0;
@@ -43,6 +54,7 @@ function chance(): string {
 export const realWorld: GateWorld = {
   env: () => process.env,
   cwd: () => process.cwd(),
+  user: () => process.geteuid?.(),
   passwdHome,
   machineWideRoot: MACHINE_WIDE_ROOT,
   isFolder,

@@ -112,6 +112,8 @@ export function createGate(overrides: Partial<GateWorld> = {}): Gate {
   const planner = createPlanner(world);
   const tellOnce = oncePerReason();
   const soon = new Later(SOON_MS);
+  /** Part of the names of all turns: when the first of them was taken. */
+  let began: string | null = null;
   /** The turns of this process that the running code is inside of, outermost first. */
   const inside = new AsyncLocalStorage<readonly ActiveTurn[]>();
   const turnsHere = (): readonly ActiveTurn[] => {
@@ -216,8 +218,9 @@ export function createGate(overrides: Partial<GateWorld> = {}): Gate {
       const take = takeLanes({ lanes: plan.lanes, modes: plan.modes, locker, place, report });
       if (take.kind === 'busy') return { kind: 'missed', lane: take.lane, queued: take.queued };
       if (take.kind === 'unusable') return open(take.reason, take.report, onReport);
-      const id =
-        turnName(options.turn ?? '') || `${Math.floor(world.epochMs()).toString(36)}-${world.chance()}`;
+      const given = options.turn === undefined ? '' : turnName(options.turn);
+      began ??= Math.floor(world.epochMs()).toString(36);
+      const id = given || `${began}-${world.chance()}`;
       const turn = new ActiveTurn(id, context.around, take.slots, locker, waitedMs);
       tellHolder(context, turn, take.slots);
       return turn;

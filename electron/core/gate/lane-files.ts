@@ -33,8 +33,19 @@ export function laneFiles(root: string, name: string): LaneFiles {
   return { name, root, width: `${stem}.width`, queue: `${stem}.queue`, means: `${stem}.means` };
 }
 
+const firstSlots = new WeakMap<LaneFiles, SlotFiles>();
+
+/** Those of the first slot, which each turn asks for, are put together once a lane. */
 export function slotFiles(lane: LaneFiles, index: number): SlotFiles {
-  const stem = index === 0 ? `${lane.root}/${lane.name}` : `${lane.root}/${lane.name}.${index}`;
+  if (index > 0) return filesOf(index, `${lane.root}/${lane.name}.${index}`);
+  const known = firstSlots.get(lane);
+  if (known !== undefined) return known;
+  const files = filesOf(0, `${lane.root}/${lane.name}`);
+  firstSlots.set(lane, files);
+  return files;
+}
+
+function filesOf(index: number, stem: string): SlotFiles {
   return { index, lock: `${stem}.lock`, sidecar: `${stem}.json` };
 }
 

@@ -37,6 +37,8 @@ const MOST_KEPT = 64;
 
 interface Kept {
   readonly plan: Plan;
+  readonly backendUrl: string | null | undefined;
+  readonly model: string | null;
   readonly user: number | undefined;
   readonly override: string | undefined;
   readonly untilMs: number;
@@ -54,6 +56,7 @@ export function createPlanner(world: GateWorld): Planner {
   /** A root's file system does not change under it while a process lives. */
   const networks = new Map<string, string | null>();
   const kept = new Map<string, Kept>();
+  let last: Kept | null = null;
 
   const root = (): GateRoot | null => {
     const override = world.env()[GATE_DIR_VARIABLE];
@@ -113,17 +116,27 @@ export function createPlanner(world: GateWorld): Planner {
   };
 
   const plan = (backendUrl: string | null | undefined, model: string | null): Plan => {
-    const name = `${model} ${backendUrl}`;
-    const user = process.geteuid?.();
+    const user = world.user();
     const override = world.env()[GATE_DIR_VARIABLE];
     const nowMs = world.monotonicMs();
+    const stands = (one: Kept): boolean =>
+      nowMs < one.untilMs && one.user === user && one.override === override;
+    // Most turns are for what the one before was for.
+    if (last !== null && last.backendUrl === backendUrl && last.model === model && stands(last))
+      return last.plan;
+    const name = `${model} ${backendUrl}`;
     const known = kept.get(name);
-    if (known !== undefined && nowMs < known.untilMs && known.user === user && known.override === override)
+    if (known !== undefined && stands(known)) {
+      last = known;
       return known.plan;
+    }
     const made = makePlan(backendUrl, model);
     if (kept.size >= MOST_KEPT) kept.clear();
-    if (made.kind === 'lanes') kept.set(name, { plan: made, user, override, untilMs: nowMs + KEPT_MS });
-    else kept.delete(name);
+    last = null;
+    if (made.kind === 'lanes') {
+      last = { plan: made, backendUrl, model, user, override, untilMs: nowMs + KEPT_MS };
+      kept.set(name, last);
+    } else kept.delete(name);
     return made;
   };
 

@@ -35,6 +35,10 @@ export interface Ticket {
 }
 
 const RANKS: Readonly<Record<TurnClass, number>> = { interactive: 0, batch: 1 };
+const NEWCOMERS: Readonly<Record<TurnClass, string>> = {
+  interactive: `${RANKS.interactive}-~`,
+  batch: `${RANKS.batch}-~`,
+};
 const ATTEMPTS = 8;
 
 export function ticketName(turnClass: TurnClass, monotonicMs: number, pid: number, chance: string): string {
@@ -49,7 +53,7 @@ export function namesAhead(names: readonly string[], own: string): readonly stri
 
 /** A name that sorts after every ticket a newcomer of that class gives way to. */
 export function newcomerName(turnClass: TurnClass): string {
-  return `${RANKS[turnClass]}-~`;
+  return NEWCOMERS[turnClass];
 }
 
 /** Whether a ticket that comes before is alive. Removes the dead ones it meets. */

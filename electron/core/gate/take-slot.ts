@@ -57,8 +57,11 @@ interface Kept {
 export function takeSlot(path: string, modes: LockModes, locker: FileLocker): SlotTake {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     let opened: OpenLock;
+    const known = kept.get(path);
+    // Locked by a turn of this process: another opening of that file could not be.
+    if (known?.inUse === true && isAtPath(known.lock)) return { kind: 'busy' };
     try {
-      opened = takeKept(path) ?? openLock(path, modes);
+      opened = takeKept(known) ?? openLock(path, modes);
     } catch (thrown) {
       return cannotOpen(path, thrown);
     }
@@ -93,8 +96,7 @@ export function isAtPath(opened: OpenLock): boolean {
   }
 }
 
-function takeKept(path: string): OpenLock | undefined {
-  const found = kept.get(path);
+function takeKept(found: Kept | undefined): OpenLock | undefined {
   if (found === undefined || found.inUse) return undefined;
   found.inUse = true;
   return found.lock;

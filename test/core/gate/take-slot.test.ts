@@ -97,6 +97,24 @@ describe('one lock file', () => {
     }
   });
 
+  it('is opened for no second taker while a turn of this process has it', () => {
+    using folder = tempFolder();
+    const path = join(folder.path, 'a.lock');
+    // From its first turn on the file stays open.
+    releaseSlot(taken(path), locker);
+    const slot = taken(path);
+    const asked: number[] = [];
+    const tryLock = (fd: number) => {
+      asked.push(fd);
+      return locker.tryLock(fd);
+    };
+    const watched = { ...locker, tryLock };
+    expect(takeSlot(path, PRIVATE_MODES, watched)).toEqual({ kind: 'busy' });
+    releaseSlot(slot, locker);
+    expect(takeSlot(path, PRIVATE_MODES, watched).kind).toBe('taken');
+    expect(asked).toEqual([slot.fd]);
+  });
+
   it('is not called busy by the holder of a file that lies there no more', async () => {
     using folder = tempFolder();
     const path = join(folder.path, 'a.lock');
