@@ -38,6 +38,33 @@ export function isPlainPath(path: string): boolean {
   return path.startsWith('/') && !/[/\\]\.{1,2}(?:[/\\]|$)/.test(decoded(path.split('?', 1)[0] ?? ''));
 }
 
+export interface Endpoint {
+  /** Of a POST; any other method is `other`. */
+  readonly work: Work;
+  readonly dialect: 'openai' | 'anthropic';
+  readonly isPlain: boolean;
+  readonly streamsEvents: boolean;
+}
+
+const MOST_KNOWN = 256;
+const LONGEST_KNOWN = 256;
+const endpoints = new Map<string, Endpoint>();
+
+/** All that is to be known of a path, found once: clients ask the same few over and over. */
+export function endpointOf(path: string): Endpoint {
+  const known = endpoints.get(path);
+  if (known !== undefined) return known;
+  const endpoint = {
+    work: workOf('POST', path),
+    dialect: dialectOf(path),
+    isPlain: isPlainPath(path),
+    streamsEvents: streamsEvents(path),
+  };
+  if (endpoints.size >= MOST_KNOWN) endpoints.clear();
+  if (path.length <= LONGEST_KNOWN) endpoints.set(path, endpoint);
+  return endpoint;
+}
+
 /** Without its query, and decoded: llama-server takes `/v1/chat%2Fcompletions` for what it means. */
 export function barePath(path: string): string {
   const queryAt = path.indexOf('?');

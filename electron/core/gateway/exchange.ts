@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BackendSetting } from '../../../shared/settings.ts';
 import { Departure } from './departure.ts';
-import { dialectOf, type Work, workOf } from './endpoints.ts';
+import { endpointOf, type Work } from './endpoints.ts';
 import type { Dialect } from './refusals.ts';
 import type { RequestHead } from './request-head.ts';
 import type { Seat } from './seat.ts';
@@ -43,16 +43,16 @@ export function openExchange(
     if (!response.writableFinished) departure.leave();
   });
   // Writing to a client that has just left is no fault of ours; its 'close' follows.
-  response.on('error', () => undefined);
+  response.on('error', ignore);
   const path = request.url ?? '/';
   const meant = upstream?.path ?? path;
-  const method = request.method ?? 'GET';
+  const endpoint = endpointOf(meant);
   return {
     request,
     response,
     path,
-    work: workOf(method, meant),
-    dialect: dialectOf(meant),
+    work: request.method === 'POST' ? endpoint.work : 'other',
+    dialect: endpoint.dialect,
     pathModel: upstream?.model ?? null,
     meantPath: meant,
     front,
@@ -64,6 +64,8 @@ export function openExchange(
     seat: null,
   };
 }
+
+function ignore(): void {}
 
 export function mayHaveBody(request: IncomingMessage): boolean {
   return (

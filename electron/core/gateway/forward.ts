@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { secrets } from '../security/secrets.ts';
 import type { Departure } from './departure.ts';
-import { answerHeaders } from './headers.ts';
+import { answerHeaders, headerNameOf } from './headers.ts';
 import { Outlet } from './outlet.ts';
 import { Tail } from './tail.ts';
 import type { Hiding, Unsaid } from './unsaid.ts';
@@ -148,8 +148,9 @@ class Forwarding implements Dispatcher.DispatchHandler {
     if (this.#held !== null && !this.#sendHeld(Buffer.concat(this.#held))) return;
     const rest = this.#hiding?.end();
     if (rest !== undefined) this.#outlet.write(rest);
-    const trailers = wireHeaders(controller.rawTrailers, {});
-    if (trailers.length > 0) this.#request.response.addTrailers(pairs(trailers));
+    const { rawTrailers } = controller;
+    if (Array.isArray(rawTrailers) && rawTrailers.length > 0)
+      this.#request.response.addTrailers(pairs(wireHeaders(rawTrailers, {})));
     this.#request.ended?.();
     this.#outlet.end();
     this.#finish(this.#end('done'));
@@ -227,7 +228,7 @@ function wireHeaders(
   const wire: string[] = [];
   for (let index = 0; index + 1 < raw.length; index += 2) {
     const name = textOf(raw[index]);
-    const read = parsed[name.toLowerCase()];
+    const read = parsed[headerNameOf(name).lower];
     wire.push(name, typeof read === 'string' ? read : textOf(raw[index + 1]));
   }
   return wire;

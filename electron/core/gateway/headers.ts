@@ -1,6 +1,29 @@
 /** Headers as they stand on the wire: name, value, name, value; order and spelling kept. */
 export type RawHeaders = readonly string[];
 
+/** What is to be known of a header by its name as it is spelled. */
+interface HeaderName {
+  readonly lower: string;
+  readonly isHop: boolean;
+  /** One of ours, which goes no further. */
+  readonly isOurs: boolean;
+}
+
+/** Clients and servers send the same ones over and over. */
+const names = new Map<string, HeaderName>();
+const MOST_NAMES = 256;
+const LONGEST_NAME = 64;
+
+export function headerNameOf(name: string): HeaderName {
+  const known = names.get(name);
+  if (known !== undefined) return known;
+  const lower = name.toLowerCase();
+  const found = { lower, isHop: HOP_BY_HOP.has(lower), isOurs: lower.startsWith('x-landlord-') };
+  if (names.size >= MOST_NAMES) names.clear();
+  if (name.length <= LONGEST_NAME) names.set(name, found);
+  return found;
+}
+
 /** They speak of one connection, not of the message (RFC 9110 §7.6.1); `expect` has been answered by our server. */
 const HOP_BY_HOP = new Set([
   'connection',
@@ -34,9 +57,9 @@ export function requestHeaders(raw: RawHeaders, options: RequestHeaderOptions): 
   const kept: string[] = [];
   for (let index = 0; index + 1 < raw.length; index += 2) {
     const name = raw[index] ?? '';
-    const lower = name.toLowerCase();
-    if (HOP_BY_HOP.has(lower) || named.has(lower)) continue;
-    if (lower === 'host' || lower === 'content-length' || lower.startsWith('x-landlord-')) continue;
+    const { lower, isHop, isOurs } = headerNameOf(name);
+    if (isHop || isOurs || named?.has(lower) === true) continue;
+    if (lower === 'host' || lower === 'content-length') continue;
     if (options.apiKey !== undefined && (lower === 'authorization' || lower === 'x-api-key')) continue;
     if (options.foreign === true && CREDENTIALS.has(lower)) continue;
     if (options.identity === true && lower === 'accept-encoding') continue;
@@ -54,31 +77,33 @@ export function answerHeaders(raw: RawHeaders, own: Readonly<Record<string, stri
   const kept: string[] = [];
   for (let index = 0; index + 1 < raw.length; index += 2) {
     const name = raw[index] ?? '';
-    const lower = name.toLowerCase();
-    if (HOP_BY_HOP.has(lower) || named.has(lower) || lower.startsWith('x-landlord-')) continue;
+    const { lower, isHop, isOurs } = headerNameOf(name);
+    if (isHop || isOurs || named?.has(lower) === true) continue;
     kept.push(name, raw[index + 1] ?? '');
   }
   for (const name in own) kept.push(name, headerText(own[name] ?? ''));
   return kept;
 }
 
-const NO_NAMES: ReadonlySet<string> = new Set();
+const CONNECTION = 'connection';
 /** What clients and servers say there, and it names no header. */
 const PLAIN_CONNECTION = /^(?:keep-alive|close)$/i;
 
-function namedByConnection(raw: RawHeaders): ReadonlySet<string> {
-  let names: Set<string> | null = null;
+/** null: none. */
+function namedByConnection(raw: RawHeaders): ReadonlySet<string> | null {
+  let named: Set<string> | null = null;
   for (let index = 0; index + 1 < raw.length; index += 2) {
+    const name = raw[index] ?? '';
+    if (name.length !== CONNECTION.length || headerNameOf(name).lower !== CONNECTION) continue;
     const said = raw[index + 1] ?? '';
-    if (raw[index]?.toLowerCase() !== 'connection' || PLAIN_CONNECTION.test(said)) continue;
-    names ??= new Set();
-    for (const name of said.split(',')) names.add(name.trim().toLowerCase());
+    if (PLAIN_CONNECTION.test(said)) continue;
+    named ??= new Set();
+    for (const one of said.split(',')) named.add(one.trim().toLowerCase());
   }
-  if (names === null) return NO_NAMES;
   // Nobody can have these taken off: without them a message can't be read.
-  names.delete('content-length');
-  names.delete('content-type');
-  return names;
+  named?.delete('content-length');
+  named?.delete('content-type');
+  return named;
 }
 
 /** Nothing in it has to change. */

@@ -18,6 +18,7 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 /** No key or name that matters is longer; a prompt in a top-level string is passed over, not kept. */
 const LONGEST_TEXT = 4096;
+const SMALL_BYTES = 4096;
 
 /**
  * Watches the top level of one JSON object go by, chunk by chunk. Strings are skipped at the speed of
@@ -36,6 +37,8 @@ export class JsonHeadScan {
   #stringFrom = 0;
   /** Of the string that goes by, a byte a character; null: it does not matter. */
   #text: string | null = null;
+  /** Of a small chunk while it goes by, a byte a character: its keys are cut from it, and not each asked for. */
+  #small: string | null = null;
   #key: string | null = null;
   #expectsKey = false;
   #scalar = '';
@@ -50,6 +53,7 @@ export class JsonHeadScan {
   }
 
   feed(chunk: Buffer): void {
+    this.#small = chunk.length <= SMALL_BYTES ? chunk.toString('latin1') : null;
     let at = 0;
     let backslashAt = -1;
     while (at < chunk.length && !this.#done) {
@@ -82,6 +86,7 @@ export class JsonHeadScan {
       at += 1;
     }
     this.#offset += chunk.length;
+    this.#small = null;
   }
 
   #structure(byte: number, offset: number): void {
@@ -133,18 +138,22 @@ export class JsonHeadScan {
   #keep(chunk: Buffer, from: number, to: number): void {
     if (this.#text === null || to <= from) return;
     if (this.#text.length + to - from > LONGEST_TEXT) this.#text = null;
+    // A value is kept for long, and must not hold on to the text that it would be a slice of.
+    else if (this.#small !== null && this.#expectsKey) this.#text += this.#small.slice(from, to);
     else this.#text += chunk.toString('latin1', from, to);
   }
 
   #endString(to: number): void {
     this.#inString = false;
-    const text = this.#text === null ? null : unquoted(this.#text);
+    const kept = this.#text;
     this.#text = null;
     if (this.#depth !== 1) return;
     if (this.#expectsKey) {
-      this.#key = text;
+      // Those that matter are ASCII: only a backslash may stand for a part of them.
+      this.#key = kept?.includes('\\') === true ? unquoted(kept) : kept;
       return;
     }
+    const text = kept === null ? null : unquoted(kept);
     if (text === null) return;
     // A repeated key: the last one counts, as with JSON.parse.
     if (this.#key === 'model') this.#model = { value: text, from: this.#stringFrom, to };

@@ -172,7 +172,8 @@ export class LaneLines {
 
   released(lane: string, turn: string): void {
     this.#turns.get(lane)?.delete(turn);
-    for (const look of [...(this.#looks.get(lane) ?? [])]) look();
+    const looks = this.#looks.get(lane);
+    if (looks !== undefined && looks.size > 0) for (const look of [...looks]) look();
   }
 
   isEmpty(lane: string): boolean {

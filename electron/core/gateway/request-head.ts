@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
-import { type FoundString, JsonHeadScan } from './json-head.ts';
+import { type FoundString, type JsonHead, JsonHeadScan } from './json-head.ts';
 import { FormHeadScan } from './multipart-head.ts';
 import { Spool } from './spool.ts';
 
@@ -34,12 +34,19 @@ export type HeadRead =
   /** The disk that has to hold a long beginning is full. */
   | { readonly kind: 'no_room' };
 
-/** Reads as much of a body as routing needs: a small one whole, of a large one no more than up to its `model`. */
-export function readHead(request: IncomingMessage): Promise<HeadRead> {
+/**
+ * Reads as much of a body as routing needs: a small one whole, of a large one no more than up to its `model`.
+ * At once where all of a small one is here: to listen for it would take three rounds through the queue of ticks.
+ */
+export function readHead(request: IncomingMessage): HeadRead | Promise<HeadRead> {
   const announced = Number(request.headers['content-length'] ?? Number.NaN);
-  if (announced > MAX_BODY_BYTES) return Promise.resolve({ kind: 'too_large' });
-  const contentType = request.headers['content-type'] ?? '';
-  const scan = isForm(request) ? new FormHeadScan(contentType) : new JsonHeadScan();
+  if (announced > MAX_BODY_BYTES) return { kind: 'too_large' };
+  const scan = isForm(request) ? new FormHeadScan(request.headers['content-type'] ?? '') : new JsonHeadScan();
+  const here = wholeBody(request, announced);
+  if (here !== null) {
+    scan.feed(here);
+    return { kind: 'read', head: headOf(scan.head, here, null, true) };
+  }
   return new Promise((resolve) => {
     let chunks: Buffer[] = [];
     let heldBytes = 0;
@@ -58,8 +65,7 @@ export function readHead(request: IncomingMessage): Promise<HeadRead> {
     };
     const read = (whole: boolean): void => {
       const bytes = chunks.length === 1 ? (chunks[0] ?? Buffer.alloc(0)) : Buffer.concat(chunks, heldBytes);
-      const { model, user, stream } = scan.head;
-      finish({ kind: 'read', head: { model, user, stream: stream === true, bytes, spool, whole } });
+      finish({ kind: 'read', head: headOf(scan.head, bytes, spool, whole) });
     };
     const done = (whole: boolean): void => {
       if (spool === null) {
@@ -114,6 +120,24 @@ export function readHead(request: IncomingMessage): Promise<HeadRead> {
     request.on('end', onEnd);
     request.on('close', onClose);
   });
+}
+
+/** null: it is not all here yet, or not small. */
+function wholeBody(request: IncomingMessage, announced: number): Buffer | null {
+  if (announced > KEPT_BYTES || request.readableLength === 0 || request.readableLength !== announced)
+    return null;
+  // As many as there are, and not all there will be: the stream is not asked whether it is at its end.
+  const body: unknown = request.read(announced);
+  return Buffer.isBuffer(body) ? body : null;
+}
+
+function headOf(
+  { model, user, stream }: JsonHead,
+  bytes: Buffer,
+  spool: Spool | null,
+  whole: boolean,
+): RequestHead {
+  return { model, user, stream: stream === true, bytes, spool, whole };
 }
 
 export function isForm(request: IncomingMessage): boolean {

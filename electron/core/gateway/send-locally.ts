@@ -59,25 +59,28 @@ export async function sendLocally(
       const numbers = { heldForMs: busy.heldForMs, holderPid: busy.holder?.pid ?? null };
       return { kind: 'not_here', error: fail('local_backend_busy', busy.message, numbers).error };
     }
-    using turn = lane?.kind === 'held' ? lane.turn : null;
-    // It may have been unloaded by hand while the lane was waited for: what it needs is asked for anew,
-    // and not while others stand before a lane that does nothing.
-    if (wasThere && !isThere(parts, route) && admissions < MOST_ADMISSIONS) continue;
-    // Loaded anew while the lane was waited for.
-    const again = broughtBack(parts, exchange, route, waiting);
-    if (again !== null) await again;
-    const name = lane?.name ?? null;
-    if (name !== null) exchange.own['x-landlord-turn'] = name;
-    else if (exchange.own['x-landlord-turn'] !== undefined) delete exchange.own['x-landlord-turn'];
-    asker.onDeflected?.();
-    const mayRetry = attempt === 0 && (exchange.head?.whole ?? !mayHaveBody(exchange.request));
-    const end = await send(parts, exchange, route, waiting, mayRetry, () => turn?.[Symbol.dispose]());
-    if (end.kind === 'refused' && mayRetry && !exchange.departure.left) {
+    const turn = lane?.kind === 'held' ? lane.turn : null;
+    const release = (): void => turn?.[Symbol.dispose]();
+    // No `using`, as in serve.ts: this is passed by each request.
+    try {
+      // It may have been unloaded by hand while the lane was waited for: what it needs is asked for anew,
+      // and not while others stand before a lane that does nothing.
+      if (wasThere && !isThere(parts, route) && admissions < MOST_ADMISSIONS) continue;
+      // Loaded anew while the lane was waited for.
+      const again = broughtBack(parts, exchange, route, waiting);
+      if (again !== null) await again;
+      const name = lane?.name ?? null;
+      if (name !== null) exchange.own['x-landlord-turn'] = name;
+      else if (exchange.own['x-landlord-turn'] !== undefined) delete exchange.own['x-landlord-turn'];
+      asker.onDeflected?.();
+      const mayRetry = attempt === 0 && (exchange.head?.whole ?? !mayHaveBody(exchange.request));
+      const end = await send(parts, exchange, route, waiting, mayRetry, release);
+      if (end.kind !== 'refused' || !mayRetry || exchange.departure.left) return localEnd(route, end);
       await seenGone(parts, route, exchange.departure.signal);
       attempt += 1;
-      continue;
+    } finally {
+      release();
     }
-    return localEnd(route, end);
   }
 }
 

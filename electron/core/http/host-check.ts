@@ -24,11 +24,21 @@ export type Verdict =
       readonly message: string;
     };
 
+const ALLOWED: Verdict = { allowed: true };
+
 const LOOPBACK_NAMES = ['127.0.0.1', 'localhost', '[::1]'];
+
+/** What was asked last: a client names the same host in each of its requests. */
+let last = { host: '', port: 0, isOwn: false };
 
 /** Whether `host` (a Host header) is a loopback spelling of this machine with our port. */
 export function isOwnHost(host: string | undefined, port: number): boolean {
   if (host === undefined) return false;
+  if (last.host !== host || last.port !== port) last = { host, port, isOwn: isLoopback(host, port) };
+  return last.isOwn;
+}
+
+function isLoopback(host: string, port: number): boolean {
   const lower = host.toLowerCase();
   const name = lower.endsWith(`:${port}`) ? lower.slice(0, -`:${port}`.length) : port === 80 ? lower : '';
   return LOOPBACK_NAMES.includes(name);
@@ -60,7 +70,7 @@ export function checkOrigin(request: RequestOrigin, port: number): Verdict {
   ) {
     return crossOrigin();
   }
-  return { allowed: true };
+  return ALLOWED;
 }
 
 /** The same, of a request as Node has it. */
@@ -68,6 +78,13 @@ export function checkRequest(
   { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
   port: number,
 ): Verdict {
+  // Programs that are no browsers say neither.
+  if (
+    headers.origin === undefined &&
+    headers['sec-fetch-site'] === undefined &&
+    isOwnHost(headers.host, port)
+  )
+    return ALLOWED;
   const one = (header: string | string[] | undefined): string | undefined =>
     Array.isArray(header) ? header[0] : header;
   return checkOrigin(

@@ -25,7 +25,7 @@ describe('the head of a JSON body', () => {
     fc.assert(
       fc.property(
         body,
-        fc.integer({ min: 1, max: 9 }),
+        fc.oneof(fc.integer({ min: 1, max: 9 }), fc.constant(1_000_000)),
         fc.constantFrom(undefined, 2),
         (value, pieces, indent) => {
           const text = JSON.stringify(value, null, indent);

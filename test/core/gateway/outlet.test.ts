@@ -10,6 +10,7 @@ afterEach(() => {
 
 function recording() {
   const sent: string[] = [];
+  const ended: Buffer[] = [];
   const clock = { nowMs: 0 };
   const drains: (() => void)[] = [];
   const response = {
@@ -19,7 +20,8 @@ function recording() {
       done?.();
       return this.takesMore;
     },
-    end(part?: Buffer) {
+    end(part?: Buffer | string, encoding?: 'latin1') {
+      ended.push(Buffer.isBuffer(part) ? part : Buffer.from(part ?? '', encoding));
       sent.push(`end ${part?.toString() ?? ''}`);
     },
     destroy() {
@@ -48,7 +50,7 @@ function recording() {
   const drain = (): void => {
     for (const listener of drains.splice(0)) listener();
   };
-  return { sent, source, outlet, response, read, pass, drain };
+  return { sent, ended, source, outlet, response, read, pass, drain };
 }
 
 describe('the parts of an answer', () => {
@@ -91,6 +93,15 @@ describe('the parts of an answer', () => {
     outlet.end();
     pass(100);
     expect(sent).toEqual(['end all']);
+  });
+
+  it('are the same bytes where they go out as text with the head', () => {
+    const { ended, outlet } = recording();
+    const all = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
+    outlet.begin();
+    outlet.write(all);
+    outlet.end();
+    expect(ended).toEqual([all]);
   });
 
   it('take the head along, which goes alone where they take their time', async () => {

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import http from 'node:http';
+import net from 'node:net';
 import { describe, expect, it } from 'vitest';
 import {
   BodyTooLarge,
@@ -74,6 +76,29 @@ describe('the head of a request', () => {
       kind: 'read',
       head: { whole: true, user: 'u', stream: false, model: { value: 'm' } },
     });
+  });
+
+  it('of a small body that came with it is at hand, and the next one of that connection too', async () => {
+    const reads: unknown[] = [];
+    const server = http.createServer((request, response) => {
+      queueMicrotask(() => {
+        reads.push(readHead(request));
+        response.end('read');
+      });
+    });
+    const port = await listen(server);
+    const socket = net.connect(port, '127.0.0.1');
+    for (const body of ['{"model":"first"}', '{"model":"ünd"}']) {
+      const announced = `content-length: ${Buffer.byteLength(body)}`;
+      socket.write(`POST / HTTP/1.1\r\nhost: a\r\n${announced}\r\n\r\n${body}`);
+      await once(socket, 'data');
+    }
+    socket.destroy();
+    server.close();
+    expect(reads).toMatchObject([
+      { kind: 'read', head: { whole: true, model: { value: 'first' } } },
+      { kind: 'read', head: { whole: true, model: { value: 'ünd' } } },
+    ]);
   });
 
   it('of 64 MB is only its beginning; the rest goes through as it comes', async () => {
