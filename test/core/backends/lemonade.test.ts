@@ -67,6 +67,18 @@ describe('Lemonade', () => {
     expect(it.backend.snapshot().version).toBe('8.2');
   });
 
+  it.each([
+    [{ checkpoint_loaded: 'org/m-GGUF:m-Q4_K_M.gguf', model_loaded: 'm' }, 'loaded'],
+    [{ checkpoint_loaded: null, model_loaded: null }, 'unloaded'],
+  ])('of before it held several models names the one it has: %j', async (body, status) => {
+    await using it = await instead('Lemonade', {
+      '/api/v1/health': { body: { status: 'ok', ...body } },
+      '/api/v1/models': { body: { data: [{ id: 'm' }] } },
+    });
+    await seen('it', () => only(it)?.status === status);
+    expect(it.backend.snapshot()).toMatchObject({ status: 'up', version: null });
+  });
+
   it('that does not tell busy is asked by its process, else nobody knows', async () => {
     const body = { all_models_loaded: [{ model_name: 'm', backend_url: 'http://127.0.0.1:9/v1' }] };
     await using it = await instead('Lemonade', {

@@ -30,7 +30,7 @@ export function lemonadeDialect(ownPort: number | null, nowMs: () => number): Di
         if (answer.reading.status !== 404) break;
         continue;
       }
-      const loaded = entriesOf(answer.json, 'all_models_loaded');
+      const loaded = entriesOf(answer.json, 'all_models_loaded') ?? theOnlyOne(answer.json);
       if (loaded !== null) {
         prefix = one;
         return { ok: true as const, loaded, version: textOf(field(answer.json, 'version')) };
@@ -116,6 +116,13 @@ export function lemonadeDialect(ownPort: number | null, nowMs: () => number): Di
       names = [];
     },
   };
+}
+
+/** Before it could hold several (and in its Python package still) it names one, or null; anything else: null. */
+function theOnlyOne(body: unknown): readonly unknown[] | null {
+  const name = field(body, 'model_loaded');
+  if (name === undefined || field(body, 'checkpoint_loaded') === undefined) return null;
+  return textOf(name) === null ? [] : [{ model_name: name }];
 }
 
 function toldModel(entry: unknown, ownPort: number | null): ToldModel | null {
