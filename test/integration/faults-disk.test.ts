@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -62,6 +62,42 @@ describe('a state folder', () => {
     await using served = await startServeProcess({ folder, config: CONFIG });
     expect(await tell(served, 'after')).toBe(202);
     expect(await has(served, 'after')).toBe(true);
+  });
+
+  it('that six runtimes want at the same moment is one’s, and the others name it', async () => {
+    const six = await Promise.all(
+      Array.from({ length: 6 }, () => startServeProcess({ folder, config: CONFIG, wait: false })),
+    );
+    const isOver = ({ child }: ServeProcess): boolean => child.exitCode !== null;
+    await until(() => six.filter(isOver).length === 5, 60_000, 'five of them to give up');
+    const [winner] = six.filter((one) => !isOver(one));
+    if (winner === undefined) throw new Error('one is left');
+    await winner.ready();
+    for (const loser of six.filter(isOver)) {
+      expect(loser.child.exitCode).toBe(69);
+      expect(loser.err()).toContain(`pid ${winner.pid}`);
+    }
+    expect((await winner.events()).filter(({ kind }) => kind === 'started')).toHaveLength(1);
+    expect(await troubles(winner)).toEqual([]);
+    expect(await winner.end()).toBe(0);
+  }, 120_000);
+
+  it('holds nothing that others may read or write, also where the umask forbids nothing', async () => {
+    await using served = await startServeProcess({
+      folder,
+      config: CONFIG,
+      prefix: ['sh', '-c', 'umask 000 && exec "$@"', 'sh'],
+    });
+    await tell(served, 'something');
+    expect((await served.post('/api/sleep')).status).toBe(200);
+    const found = readdirSync(folder, { recursive: true, withFileTypes: true })
+      .map((entry) => join(entry.parentPath, entry.name))
+      .filter((path) => path !== served.configFile);
+    expect(found.length).toBeGreaterThan(10);
+    const modeOf = (path: string): number => lstatSync(path).mode & 0o777;
+    const isOpen = (path: string): boolean =>
+      path.endsWith('.schema.json') ? modeOf(path) !== 0o644 : (modeOf(path) & 0o077) !== 0;
+    expect(found.filter(isOpen)).toEqual([]);
   });
 
   it('whose database another program keeps locked at the start: what is pinned, asleep and learnt comes with it', async () => {
@@ -146,6 +182,34 @@ describe('a state folder', () => {
           `report ${index}`,
         ).toBe(true);
       expect((await troubles(served)).length).toBeLessThanOrEqual(2);
+    });
+
+    it('beside a config on a full disk: a setting that can not be written is told, and the file stays as it was', async () => {
+      const written = '# mine\ncap: 80% # because\n';
+      const lines = `printf '%s' '${CONFIG}${written}' > '${folder}/config.yaml'`;
+      const prefix =
+        privately(
+          `mount -t tmpfs -o size=2m,mode=0700 tmpfs '${folder}' && mkdir '${folder}/gates' && ${lines}`,
+        ) ?? [];
+      await using served = await startServeProcess({ folder, config: CONFIG, prefix });
+      const inside = `/proc/${served.pid}/root${folder}`;
+      const config = (): string => readFileSync(join(inside, 'config.yaml'), 'utf8');
+      const filler = join(inside, 'filler');
+      const change = async (yaml: string): Promise<Response> => {
+        const view = await (await served.post('/api/settings')).json();
+        return served.post('/api/change-setting', { key: 'cap', yaml, fingerprint: view.fingerprint });
+      };
+      fill(filler);
+      const refused = await change('70%');
+      expect([refused.ok, await refused.text()]).toEqual([
+        false,
+        expect.stringContaining("can't be written"),
+      ]);
+      expect(config()).toBe(`${CONFIG}${written}`);
+      rmSync(filler);
+      expect((await change('70%')).status).toBe(200);
+      expect(config()).toBe(`${CONFIG}# mine\ncap: 70% # because\n`);
+      expect(readdirSync(inside).filter((name) => name.endsWith('.tmp'))).toEqual([]);
     });
 
     it('that is read-only from the start: it says so in a sentence and ends with 69', async () => {
