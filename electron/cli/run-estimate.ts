@@ -10,7 +10,13 @@ import { estimate, type Footprint } from '../core/ledger/footprint/estimate.ts';
 import { largestFit } from '../core/ledger/footprint/fit.ts';
 import type { LoadFlags } from '../core/ledger/footprint/flags.ts';
 import { readCompanions, readPlannedModel, sensible } from '../core/ledger/footprint/footprint-of-load.ts';
-import { findHubFiles, type HubFiles, hubFolders, hubModelIn } from '../core/ledger/footprint/hub-files.ts';
+import {
+  findHubFiles,
+  type HubFiles,
+  hubDraftIn,
+  hubFolders,
+  hubModelIn,
+} from '../core/ledger/footprint/hub-files.ts';
 import { referencesInChild } from '../core/ledger/footprint/reference-source.ts';
 import { type Invocation, readCount } from './arguments.ts';
 import type { Run } from './commands.ts';
@@ -27,14 +33,21 @@ export const runEstimate: Run = async (invocation, terminal) => {
   const [named = '', ...rest] = invocation.positionals;
   const repository =
     existsSync(named) || named.endsWith('.gguf') ? null : hubModelIn(['-hf', named, ...rest]);
-  const download =
-    repository === null ? null : await findHubFiles(repository, hubFolders(process.env, homedir()));
-  if (repository !== null && download === null) {
-    const what = plain(named);
-    terminal.err(`landlord estimate: ${what} is no file, nor a repository that llama-server has downloaded.`);
+  const draft = hubDraftIn(rest);
+  const folders = hubFolders(process.env, homedir());
+  const download = repository === null ? null : await findHubFiles(repository, folders);
+  const draftDownload = draft === null ? null : await findHubFiles(draft, folders);
+  const missing =
+    repository !== null && download === null
+      ? `${plain(named)} is no file, nor a repository`
+      : draft !== null && draftDownload === null
+        ? `${plain(draft.repository)} is no repository`
+        : null;
+  if (missing !== null) {
+    terminal.err(`landlord estimate: ${missing} that llama-server has downloaded.`);
     return EXIT.badFile;
   }
-  const flags = readFlags(invocation, download);
+  const flags = readFlags(invocation, download, draftDownload);
   if (!flags.ok) return usageError(invocation.command, flags.error.message, terminal);
   const kind = readKind(invocation);
   if (!kind.ok) return usageError(invocation.command, kind.error.message, terminal);
@@ -105,7 +118,11 @@ async function checked(
 }
 
 /** Each option as llama-server takes it, over what its own flags after `--` say. Errors: `bad_input`. */
-function readFlags(invocation: Invocation, download: HubFiles | null): Result<LoadFlags> {
+function readFlags(
+  invocation: Invocation,
+  download: HubFiles | null,
+  draft: HubFiles | null,
+): Result<LoadFlags> {
   const base = { ...commandFlags(invocation.positionals.slice(1)), modelPath: null };
   const counts = {
     ctx: readCount(invocation, 'ctx', 0, MOST),
@@ -143,6 +160,7 @@ function readFlags(invocation: Invocation, download: HubFiles | null): Result<Lo
     gpuLayers: invocation.text('gpu-layers') === null ? base.gpuLayers : value(counts.gpuLayers),
     cpuExpertLayers: value(counts.cpuExperts) ?? base.cpuExpertLayers,
     fullWindowCache: base.fullWindowCache || invocation.flag('swa-full'),
+    draftPath: base.draftPath ?? draft?.modelPath ?? null,
     projectorPath: invocation.text('mmproj') ?? base.projectorPath ?? download?.projectorPath ?? null,
     build: value(counts.build),
   });

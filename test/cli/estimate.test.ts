@@ -33,7 +33,7 @@ describe('landlord estimate', () => {
       expect(out).toMatch(new RegExp(`^ +${part} +[\\d.]+ [MG]B$`, 'm'));
   });
 
-  it('finds a download by its repository, with its projector', async () => {
+  it('finds a download by its repository, with its projector, and a draft by its own', async () => {
     const flat = join(folder, 'maker_Small-GGUF_');
     await writeGguf(`${flat}small-Q8_0.gguf`, llama());
     await writeGguf(`${flat}mmproj-F16.gguf`, llama());
@@ -45,6 +45,12 @@ describe('landlord estimate', () => {
     expect([whole.code, plain.code]).toEqual([0, 0]);
     const [weights, alone] = [whole, plain].map(({ out }) => JSON.parse(out).weightsBytes);
     expect(weights).toBeGreaterThan(alone);
+    const drafted = await named('--', '--no-mmproj', '-hfd', 'maker/Small-GGUF');
+    expect(JSON.parse(drafted.out).weightsBytes).toBeGreaterThan(alone);
+    expect(await named('--', '-hfd', 'maker/other')).toMatchObject({
+      code: 65,
+      err: expect.stringContaining('maker/other is no repository that llama-server has downloaded'),
+    });
     const other = await landlord(['estimate', 'maker/Small-GGUF:Q4_0'], { LLAMA_CACHE: folder });
     expect(other).toMatchObject({ code: 65, err: expect.stringContaining('is no file, nor a rep') });
   });

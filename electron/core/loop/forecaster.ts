@@ -5,13 +5,7 @@ import { buildOf } from '../backends/server-props.ts';
 import type { EventStore } from '../events/event-store.ts';
 import { checkedFootprints } from '../ledger/footprint/checked-footprints.ts';
 import { type FootprintSource, footprintsInChild } from '../ledger/footprint/footprint-source.ts';
-import {
-  findHubFiles,
-  type HubFolders,
-  hubArgs,
-  hubFolders,
-  hubModelIn,
-} from '../ledger/footprint/hub-files.ts';
+import { type HubFolders, hubFileArgs, hubFolders } from '../ledger/footprint/hub-files.ts';
 import { placedArgs } from '../ledger/footprint/ollama-context.ts';
 import {
   type FileSizes,
@@ -136,12 +130,10 @@ function argsAt(view: ModelView, place: DevicePlace | null): readonly string[] |
   return placedArgs(view.observed.args, place?.kindTotalBytes ?? place?.deviceTotalBytes ?? null);
 }
 
-/** Of a model that is named by its repository alone; empty: it is not, or its files are not to be found. */
-async function fileArgsOf(view: ModelView, downloads: HubFolders): Promise<readonly string[]> {
-  if (view.observed.modelPath !== null) return [];
-  const model = hubModelIn(view.observed.args ?? []);
-  const found = model === null ? null : await findHubFiles(model, downloads);
-  return found === null ? [] : hubArgs(found);
+/** Of models that are named by their repositories alone; empty: none is, or their files are not to be found. */
+function fileArgsOf(view: ModelView, downloads: HubFolders): Promise<readonly string[]> {
+  const { args, modelPath } = view.observed;
+  return hubFileArgs([...(args ?? []), ...(modelPath === null ? [] : ['--model', modelPath])], downloads);
 }
 
 /** Loads that nobody has been told of for long are forgotten. */

@@ -27,6 +27,7 @@ const WITH_VALUE: Readonly<Record<string, string>> = {
   FIT: '--fit',
   FIT_TARGET: '--fit-target',
   SPEC_DRAFT_MODEL: '--spec-draft-model',
+  SPEC_DRAFT_HF_REPO: '--spec-draft-hf',
   MODEL_DRAFT: '--spec-draft-model',
   SPEC_DRAFT_CACHE_TYPE_K: '--spec-draft-type-k',
   SPEC_DRAFT_CACHE_TYPE_V: '--spec-draft-type-v',

@@ -30,18 +30,43 @@ const NO_PROJECTOR = ['--no-mmproj', '--no-mmproj-auto'];
 
 /** null: the command line names a file, or no repository. */
 export function hubModelIn(args: readonly string[]): HubModel | null {
-  const named = flagValue(args, '--hf-repo', '-hf', '-hfr');
-  if (named === null || flagValue(args, '--model', '-m') !== null) return null;
-  const found = /^([\w.-]+\/[\w.-]+)(?::([\w.-]+))?$/.exec(named);
-  if (found?.[1] === undefined) return null;
+  const found = repositoryIn(args, ['--hf-repo', '-hf', '-hfr'], ['--model', '-m']);
+  if (found === null) return null;
   const wantsProjector =
     flagValue(args, '--mmproj', '-mm') === null && !NO_PROJECTOR.some((flag) => args.includes(flag));
-  const tag = found[2] === undefined || found[2] === 'latest' ? '' : found[2];
-  return { repository: found[1], tag, file: flagValue(args, '--hf-file', '-hff'), wantsProjector };
+  return { ...found, file: flagValue(args, '--hf-file', '-hff'), wantsProjector };
 }
 
-/** The same as flags, which name files. */
-export function hubArgs({ modelPath, projectorPath }: HubFiles): readonly string[] {
+/** The draft beside a model, named in the same way. */
+export function hubDraftIn(args: readonly string[]): HubModel | null {
+  const flags = ['--spec-draft-hf', '-hfd', '-hfrd', '--hf-repo-draft'];
+  const found = repositoryIn(args, flags, ['--spec-draft-model', '--model-draft', '-md']);
+  return found === null ? null : { ...found, file: null, wantsProjector: false };
+}
+
+function repositoryIn(
+  args: readonly string[],
+  flags: readonly string[],
+  fileFlags: readonly string[],
+): Pick<HubModel, 'repository' | 'tag'> | null {
+  const found = /^([\w.-]+\/[\w.-]+)(?::([\w.-]+))?$/.exec(flagValue(args, ...flags) ?? '');
+  if (found?.[1] === undefined || flagValue(args, ...fileFlags) !== null) return null;
+  return { repository: found[1], tag: found[2] === undefined || found[2] === 'latest' ? '' : found[2] };
+}
+
+/** Flags for the files that a command line names by their repositories; none for those that are not there. */
+export async function hubFileArgs(args: readonly string[], folders: HubFolders): Promise<readonly string[]> {
+  const model = hubModelIn(args);
+  const draft = hubDraftIn(args);
+  const files = model === null ? null : await findHubFiles(model, folders);
+  const draftFiles = draft === null ? null : await findHubFiles(draft, folders);
+  return [
+    ...(files === null ? [] : hubArgs(files)),
+    ...(draftFiles === null ? [] : ['--spec-draft-model', draftFiles.modelPath]),
+  ];
+}
+
+function hubArgs({ modelPath, projectorPath }: HubFiles): readonly string[] {
   return ['--model', modelPath, ...(projectorPath === null ? [] : ['--mmproj', projectorPath])];
 }
 

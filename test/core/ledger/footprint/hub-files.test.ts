@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   findHubFiles,
-  hubArgs,
+  hubFileArgs,
   hubFolders,
   hubModelIn,
 } from '../../../../electron/core/ledger/footprint/hub-files.ts';
@@ -59,14 +59,28 @@ describe('a model that is named by its repository', () => {
 
   it('has the projector that is nearest to it, unless it is told not to', async () => {
     await downloaded('Big-Q4_K_M.gguf', 'mmproj-F32.gguf', 'mmproj-BF16.gguf');
-    const files = await found('-hf', 'maker/Big-GGUF:Q4_K_M');
-    expect(files?.projectorPath).toBe(snapshot('mmproj-BF16.gguf'));
-    expect(files === null ? [] : hubArgs(files)).toEqual([
+    const args = ['-hf', 'maker/Big-GGUF:Q4_K_M'];
+    expect((await found(...args))?.projectorPath).toBe(snapshot('mmproj-BF16.gguf'));
+    expect(await hubFileArgs(args, hubFolders({}, home))).toEqual([
       ...['--model', snapshot('Big-Q4_K_M.gguf')],
       ...['--mmproj', snapshot('mmproj-BF16.gguf')],
     ]);
     for (const without of [['--no-mmproj'], ['--no-mmproj-auto'], ['--mmproj', '/own.gguf']])
-      expect((await found('-hf', 'maker/Big-GGUF:Q4_K_M', ...without))?.projectorPath).toBeNull();
+      expect((await found(...args, ...without))?.projectorPath).toBeNull();
+  });
+
+  it('may be a draft beside a file, or beside another', async () => {
+    await downloaded('Big-Q4_K_M.gguf', 'Big-Q8_0.gguf', 'mmproj-F32.gguf');
+    const draft = ['--spec-draft-model', snapshot('Big-Q8_0.gguf')];
+    const flagsFor = (...args: string[]) => hubFileArgs(args, hubFolders({}, home));
+    for (const flag of ['-hfd', '--spec-draft-hf', '--hf-repo-draft'])
+      expect(await flagsFor('-m', '/m.gguf', flag, 'maker/Big-GGUF:Q8_0')).toEqual(draft);
+    expect(await flagsFor('-hf', 'maker/Big-GGUF', '--no-mmproj', '-hfd', 'maker/Big-GGUF:Q8_0')).toEqual([
+      ...['--model', snapshot('Big-Q4_K_M.gguf')],
+      ...draft,
+    ]);
+    expect(await flagsFor('-m', '/m.gguf', '-md', '/d.gguf', '-hfd', 'maker/Big-GGUF')).toEqual([]);
+    expect(await flagsFor('-m', '/m.gguf', '-hfd', 'maker/none')).toEqual([]);
   });
 
   it('is found by its file, and in the folder of before March 2026', async () => {
