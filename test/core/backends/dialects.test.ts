@@ -254,6 +254,19 @@ describe('LM Studio that does not tell all', () => {
 });
 
 describe('llama-swap', () => {
+  it('finds the file of a container that it starts where it lies outside, and no flags of the container', async () => {
+    const cmd =
+      'docker run --rm -c 512 -v /srv/models:/models -p 9501:8080 llama.cpp:server -m /models/q.gguf';
+    await using it = await instead('llama-swap', {
+      '/running': {
+        body: { running: [{ model: 'q', state: 'ready', cmd, proxy: 'http://127.0.0.1:9501' }] },
+      },
+      '/v1/models': { body: { data: [{ id: 'q' }] } },
+    });
+    await seen('it', () => only(it)?.status === 'loaded');
+    expect(only(it)).toMatchObject({ modelPath: '/srv/models/q.gguf', contextTokens: null, port: 9501 });
+  });
+
   it('reads flags and file out of its command, and when it lets a model go', async () => {
     await using it = await withChild('llama-swap', { command: CHILD });
     await seen('the stream', () => it.server.streams() > 0);

@@ -1,5 +1,6 @@
 import { fail, ok } from '../../../../shared/errors.ts';
 import { shellWords } from '../../ledger/footprint/other-flags.ts';
+import { startedCommand } from '../../ledger/footprint/started-command.ts';
 import { flagValue } from '../../process/procfs-text.ts';
 import { isProgram } from '../../process/programs.ts';
 import { field, saidBy } from '../http.ts';
@@ -163,7 +164,7 @@ function toldModel(entry: unknown, ownPort: number | null): ToldModel | null {
   if (name === null) return null;
   const statusText = textOf(field(entry, 'state')) ?? 'not told';
   const cmd = textOf(field(entry, 'cmd'));
-  const args = cmd === null ? null : shellWords(cmd);
+  const args = cmd === null ? null : startedCommand(shellWords(cmd));
   const port = loopbackPort(field(entry, 'proxy')) ?? portIn(args);
   const ttlS = positiveOf(field(entry, 'ttl'));
   return {
