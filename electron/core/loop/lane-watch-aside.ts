@@ -1,4 +1,4 @@
-import { openSync, read } from 'node:fs';
+import { lstatSync, openSync, read } from 'node:fs';
 import { promisify } from 'node:util';
 import {
   type LockTable,
@@ -52,30 +52,44 @@ function tableAside(): ReadTable {
  * A lane watch whose reading of /proc/locks never holds up the control loop: the kernel lets a reader
  * wait until no processor is changing a lock (fs/locks.c takes file_rwsem for writing), measured at up
  * to 20 ms, which would be time lost to an unload. So each look uses the table that the one before it
- * has asked for.
+ * has asked for. Where no lane has a file yet, nobody can hold one, and none is asked for.
  */
 export function laneWatchAside(
   readAside: ReadTable = tableAside(),
   readFirst: () => LockTable | null = readLockTable,
   watchOver: (readTable: () => LockTable | null) => LaneWatch = (readTable) =>
     createLaneWatch(undefined, readTable),
+  isThere: (path: string) => boolean = mayBeThere,
 ): LaneWatch {
   let table: LockTable | null = null;
-  let isFirst = true;
+  let isStale = true;
   let reading = false;
+  let paths: readonly string[] | null = null;
   const watch = watchOver(() => table);
   return {
     read(backends, nowMs) {
-      if (isFirst) table = readFirst();
-      isFirst = false;
-      if (!reading) {
+      const isWanted = paths === null || paths.some(isThere);
+      // The first table, and the first one after a time without.
+      if (isWanted && isStale) table = readFirst();
+      isStale = !isWanted;
+      if (isWanted && !reading) {
         reading = true;
         void readAside().then((fresh) => {
           table = fresh;
           reading = false;
         });
       }
-      return watch.read(backends, nowMs);
+      const lanes = watch.read(backends, nowMs);
+      paths = lanes.map(({ state }) => state.path);
+      return lanes;
     },
   };
+}
+
+function mayBeThere(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return true;
+  }
 }
