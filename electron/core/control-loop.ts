@@ -27,8 +27,7 @@ const READ_ON = new Set<BackendChange['what']>(['loading', 'loaded', 'sleeping',
 /**
  * The one owner of mutable state:
  *   sample │ backend event │ command │ answer ─► reconcile ─► decide (pure) ─► act ─► log ─► publish
- * A step is synchronous from input to decision, so no two inputs interleave; what takes time is the
- * executor's, and comes back as another input.
+ * A step is synchronous: no two inputs interleave. What takes time is the executor's, and comes back as an input.
  */
 export class ControlLoop {
   readonly sight = new Sight();
@@ -63,7 +62,7 @@ export class ControlLoop {
     this.#settings = options.settings;
     this.#wishes = options.wishes;
     this.#wakeWatch = new WakeWatch(options.bootMs, options.clock);
-    this.#wallWatch = new WallWatch(options.bootMs, options.clock);
+    this.#wallWatch = new WallWatch(() => this.#wakeWatch.bootMs, options.clock);
     this.executor = new Executor({
       effects: options.effects,
       clock: options.clock,
@@ -231,13 +230,14 @@ export class ControlLoop {
     if (moved !== null) this.setWishes(moved);
     this.#expireWishes(clock.epochMs());
     this.#bookDevices();
-    for (const { setting, snapshot } of fleet.list()) {
+    const backends = fleet.list();
+    for (const { setting, snapshot } of backends) {
       const news = backendNews(this.#toldBackends.get(snapshot.name), snapshot, setting.found);
       for (const event of news.events) journal.tell(event);
       this.#toldBackends.set(snapshot.name, news.status);
     }
     const views = this.models.look({
-      fleet,
+      backends,
       settings: this.#settings,
       wishes: this.#wishes,
       sight: this.sight,

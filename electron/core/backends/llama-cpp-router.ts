@@ -236,7 +236,6 @@ function observedOf(
   const isPresent = model.status !== 'unloaded' && model.status !== 'failed';
   const process = isPresent ? child.process : null;
   const isElsewhere = isPresent && !view.isLocal;
-  const { port: ownPort } = hostAndPort(view.url);
   const isSingle = view.link.props?.role === 'single';
   return {
     name: model.name,
@@ -247,7 +246,7 @@ function observedOf(
     sinceMs: model.sinceMs,
     args: argsOf(model, process, view.environments, isSingle ? view.command : null),
     modelPath: model.modelPath,
-    port: isSingle ? ownPort : model.port,
+    port: isSingle ? hostAndPort(view.url).port : model.port,
     process,
     processNote:
       process !== null || !isPresent

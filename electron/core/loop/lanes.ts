@@ -69,7 +69,7 @@ export class LaneBook {
     const { fleet, views, sight, nowMs } = input;
     if (nowMs - this.#lookedAtMs < LOOK_MS) return [];
     this.#lookedAtMs = nowMs;
-    const settings = fleet.list().map(({ setting }) => setting);
+    const settings = fleet.settings();
     const watched = this.#watch.read(settings, nowMs);
     this.#lanes = watched.map((lane) => lane.state);
     for (const { id, busyPercent } of sight.devices())

@@ -26,7 +26,7 @@ export class Models {
 
   /** Looks at every backend anew. */
   look(input: {
-    readonly fleet: Fleet;
+    readonly backends: ReturnType<Fleet['list']>;
     readonly settings: Settings;
     readonly wishes: Wishes;
     readonly sight: Sight;
@@ -36,7 +36,7 @@ export class Models {
     const { settings, wishes, sight } = input;
     const processes = sight.processes(input.nowMs);
     const { processesAtMs } = sight;
-    this.#views = input.fleet.list().flatMap(({ setting, snapshot }) => {
+    this.#views = input.backends.flatMap(({ setting, snapshot }) => {
       // A backend that does not answer says nothing of its models; they may hold memory all the same.
       if (snapshot.status !== 'up') return [];
       const guarded = guardsFor(setting, settings, wishes.guards);

@@ -23,10 +23,18 @@ export function toldModel(before: ToldModel | undefined, view: ModelView, nowMs:
   };
 }
 
+/** By command line: it is asked for at each look, and stays what it is for as long as a model is loaded. */
+const contexts = new WeakMap<readonly string[], number | null>();
+
 /** null: not loaded, or its context is not on its command line. */
 function loadedContext(view: ModelView): number | null {
   const { args } = view.observed;
-  return view.status === 'loaded' && args !== null ? commandFlags(args).contextTokens : null;
+  if (view.status !== 'loaded' || args === null) return null;
+  const known = contexts.get(args);
+  if (known !== undefined) return known;
+  const { contextTokens } = commandFlags(args);
+  contexts.set(args, contextTokens);
+  return contextTokens;
 }
 
 /** A client may ask for another context with each request (Ollama's `num_ctx`): its server loads the model anew. */

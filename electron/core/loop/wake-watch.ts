@@ -7,6 +7,7 @@ const JUMP_MS = 2_000;
 export class WakeWatch {
   readonly #bootMs: () => number;
   readonly #clock: Clock;
+  #lastBootMs: number;
   #offsetMs: number;
   #resumedAtMs: number | null = null;
   #suspendedMs = 0;
@@ -14,18 +15,25 @@ export class WakeWatch {
   constructor(bootMs: () => number, clock: Clock) {
     this.#bootMs = bootMs;
     this.#clock = clock;
-    this.#offsetMs = bootMs() - clock.monotonicMs();
+    this.#lastBootMs = bootMs();
+    this.#offsetMs = this.#lastBootMs - clock.monotonicMs();
   }
 
   /** True when the machine has resumed since the last look. */
   look(): boolean {
-    const offsetMs = this.#bootMs() - this.#clock.monotonicMs();
+    this.#lastBootMs = this.#bootMs();
+    const offsetMs = this.#lastBootMs - this.#clock.monotonicMs();
     const jumpMs = offsetMs - this.#offsetMs;
     if (jumpMs < JUMP_MS) return false;
     this.#offsetMs = offsetMs;
     this.#suspendedMs = jumpMs;
     this.#resumedAtMs = this.#clock.monotonicMs();
     return true;
+  }
+
+  /** Since boot, suspends included, as of the last look: each reading opens a file. */
+  get bootMs(): number {
+    return this.#lastBootMs;
   }
 
   /** Monotonic ms of the last resume; null: none since we run. */
