@@ -124,6 +124,56 @@ describe('a runtime that does not run for five seconds', () => {
   });
 });
 
+describe('somebody else that does not run', () => {
+  it('the sampler, then the router, stopped and going on: the one is replaced, the other waited for, nothing is unloaded', async () => {
+    await using router = await startRouter({ models: { tiny: { shape: TINY_SHAPE } } });
+    await using served = await startServeProcess({
+      folder,
+      config: `devices:\n  - { kind: system }\nbackends:\n  - { name: router, kind: llama.cpp, url: "${router.url}", lanes: 1 }\n`,
+    });
+    const aTurn = async (): Promise<string> => {
+      const answer = await served.post('/v1/chat/completions', {
+        model: 'tiny',
+        messages: [{ role: 'user', content: 'abc' }],
+        max_tokens: 4,
+      });
+      return await answer.text();
+    };
+    expect(await aTurn()).toContain('choices');
+    const open = await served.openFiles();
+    const children = served.family().filter((pid) => pid !== served.pid);
+    for (const pid of children) process.kill(pid, 'SIGSTOP');
+    const restarted = async (): Promise<boolean> =>
+      (await served.events()).some(({ kind }) => kind === 'sampler_restarted');
+    await until(restarted, 60_000, 'the stopped sampler to be replaced');
+    expect(await aTurn()).toContain('choices');
+    await until(
+      async () => (await served.state()).devices[0]?.health === 'ok',
+      60_000,
+      'readings of the new one',
+    );
+    expect(alive(children)).toEqual([]);
+    process.kill(router.pid(), 'SIGSTOP');
+    const waiting = [aTurn(), aTurn(), aTurn()];
+    await until(
+      async () => (await served.state()).backends[0]?.status !== 'up',
+      60_000,
+      'the router not to be believed in',
+    );
+    figure('slowest /healthz while the router is stopped', milliseconds(await slowest(served, 20)));
+    process.kill(router.pid(), 'SIGCONT');
+    for (const said of await Promise.all(waiting)) expect(said).toContain('choices');
+    await until(async () => (await served.state()).backends[0]?.status === 'up', 60_000, 'the router again');
+    expect((await served.state()).models.find(({ id }) => id === 'router/tiny')?.status).toBe('loaded');
+    expect((await served.state()).lanes.map(({ held, waiting: count }) => [held, count])).toEqual([
+      [false, 0],
+    ]);
+    expect((await served.events()).filter(({ kind }) => DESTRUCTIVE.includes(kind))).toEqual([]);
+    await until(async () => (await served.openFiles()) <= open + 12, 30_000, 'no descriptor to be leaked');
+    await endsInOrder(served);
+  }, 240_000);
+});
+
 describe('a driver that never answers', () => {
   it('an nvidia-smi that does not end, deaf to every signal but SIGKILL, blocks neither the page nor the end', async () => {
     const smi = join(folder, 'nvidia-smi');

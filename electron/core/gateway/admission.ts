@@ -16,6 +16,9 @@ export interface Admission {
   admit(modelId: string, signal: AbortSignal, options: LoadOptions): Promise<Result<Admitted>> | null;
 }
 
+/** How long a turn waits for a backend that was there when it came. */
+const SILENT_LIMIT_MS = 60_000;
+
 /** A model on its way out has to be gone before it can come again. */
 const STOPPING_LIMIT_MS = 60_000;
 
@@ -24,7 +27,7 @@ const STOPPING_LIMIT_MS = 60_000;
  * (loadModel). A client that leaves while its model loads does not stop the load: it, or the next one,
  * comes back for it.
  *
- * Errors: `vram_denied`, `big_models_asleep`, `unknown_model`, `backend_refused`, `timed_out`, `cancelled`.
+ * Errors: `vram_denied`, `big_models_asleep`, `unknown_model`, `backend_unreachable`, `backend_refused`, `timed_out`, `cancelled`.
  */
 export function createAdmission(context: CommandContext, stopping: AbortSignal): Admission {
   const { loop } = context;
@@ -41,7 +44,14 @@ export function createAdmission(context: CommandContext, stopping: AbortSignal):
           ? fail('cancelled', 'The client left.')
           : fail('timed_out', `${modelId} is being unloaded and does not leave; see \`landlord status\`.`);
     }
-    const view = loop.models.get(modelId);
+    let view = loop.models.get(modelId);
+    if (view === null && !isUp(context, backendOf(modelId))) {
+      // Of a server that is silent or starts anew no model is known: that is no word on this one.
+      await loop.until(() => isUp(context, backendOf(modelId)), SILENT_LIMIT_MS, signal);
+      if (signal.aborted) return fail('cancelled', 'The client left.');
+      if (!isUp(context, backendOf(modelId))) return silent(backendOf(modelId), modelId);
+      view = loop.models.get(modelId);
+    }
     if (view === null) return fail('unknown_model', `${modelId} is no longer listed by its backend.`);
     const done = await unlessLeft(
       loadModel(context, view, false, stopping, { ...options, wakes: true }),
@@ -58,6 +68,22 @@ export function createAdmission(context: CommandContext, stopping: AbortSignal):
       return view !== null && isAwake(context, view) ? null : load(modelId, signal, options);
     },
   };
+}
+
+export function isUp({ fleet }: Pick<CommandContext, 'fleet'>, backend: string): boolean {
+  return fleet.get(backend)?.snapshot().status === 'up';
+}
+
+/** The refusal of a request for what a backend had before it fell silent. */
+export function silent(backend: string, wanted: string): Result<never> {
+  return fail(
+    'backend_unreachable',
+    `${backend} does not answer now, so ${wanted} can't be asked. \`landlord status\` says whether it is up.`,
+  );
+}
+
+function backendOf(modelId: string): string {
+  return modelId.slice(0, modelId.indexOf('/'));
 }
 
 /** Loaded, or asleep with what its waking takes booked: a request may go to it. */

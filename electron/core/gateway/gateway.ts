@@ -11,7 +11,7 @@ import type { CommandContext } from '../loop/load-command.ts';
 import type { ModelUse } from '../loop/world.ts';
 import type { ReportedEvent } from '../runtime-api.ts';
 import { keyFrom } from '../security/key-from.ts';
-import { type Admission, createAdmission } from './admission.ts';
+import { type Admission, createAdmission, isUp } from './admission.ts';
 import { Counts } from './counts.ts';
 import { DeviceQueue, type QueueSnapshot } from './device-queue.ts';
 import { Endings, recordOf } from './endings.ts';
@@ -167,7 +167,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     lines: new LaneLines(() => options.gate.world.monotonicMs()),
     turnover: new Turnover(context, options.pace?.turnover),
     flights,
-    routes: new KnownRoutes(),
+    routes: new KnownRoutes((backend) => isUp(context, backend)),
     dispatcher() {
       dispatcher ??= makeDispatcher().then((made) => {
         dispatcher = made;

@@ -2,6 +2,7 @@ import { fail, ok, type Result } from '../../../shared/errors.ts';
 import type { BackendSetting } from '../../../shared/settings.ts';
 import { findModel } from '../loop/find-model.ts';
 import type { ModelView } from '../loop/model-view.ts';
+import { silent } from './admission.ts';
 
 /** Where a request goes: a backend, and the model it means there. */
 export interface Route {
@@ -67,13 +68,23 @@ export function resolveRoute(
 /** More names than any client uses; they come from requests. */
 const MOST_NAMES = 256;
 
-/** What each name means, found once for as long as models and backends stay the same. */
+/**
+ * What each name means, found once for as long as models and backends stay the same. Of a backend that does not
+ * answer no model is listed: a name that was its own is then no unknown one.
+ */
 export class KnownRoutes {
+  readonly #isUp: (backend: string) => boolean;
+  /** Backend by name, of names that were found. */
+  readonly #homes = new Map<string, string>();
   #views: readonly ModelView[] | null = null;
   #backends: readonly BackendSetting[] | null = null;
   readonly #routes = new Map<string | null, Result<Route>>();
 
-  /** As resolveRoute, for lists that are another array whenever they are another list. */
+  constructor(isUp: (backend: string) => boolean) {
+    this.#isUp = isUp;
+  }
+
+  /** As resolveRoute, for lists that are another array whenever they are another list. Errors: `backend_unreachable` too. */
   resolve(
     wanted: string | null,
     views: readonly ModelView[],
@@ -86,8 +97,25 @@ export class KnownRoutes {
     const known = this.#routes.get(wanted);
     if (known !== undefined) return known;
     const route = resolveRoute(wanted, views, backends);
+    if (wanted !== null && route.ok) this.#remember(wanted, route.value.setting.name);
+    const away = route.ok || wanted === null ? null : this.#silentHome(wanted, backends);
+    if (away !== null && wanted !== null) return silent(away, wanted);
     this.#routes.set(wanted, route);
     return route;
+  }
+
+  #remember(wanted: string, home: string): void {
+    this.#homes.delete(wanted);
+    this.#homes.set(wanted, home);
+    const [oldest] = this.#homes.keys();
+    if (this.#homes.size > MOST_NAMES && oldest !== undefined) this.#homes.delete(oldest);
+  }
+
+  /** null: whose it is answers, or nobody knows. */
+  #silentHome(wanted: string, backends: readonly BackendSetting[]): string | null {
+    const home =
+      backends.find(({ name }) => wanted.startsWith(`${name}/`))?.name ?? this.#homes.get(wanted) ?? null;
+    return home !== null && backends.some(({ name }) => name === home) && !this.#isUp(home) ? home : null;
   }
 }
 

@@ -84,8 +84,9 @@ export async function serve(parts: GatewayParts, exchange: Exchange): Promise<vo
   const route =
     mayStart && (await startForUse(parts.context, name, exchange.departure.signal)) ? look() : first;
   if (!route.ok) {
-    sendRefusal(response, refusalFor(route.error), exchange.dialect, {});
-    recordEnd(parts, exchange, wanted, null, refusedOutcome(null, route.error, 404));
+    const refusal = refusalFor(route.error);
+    sendRefusal(response, refusal, exchange.dialect, {});
+    recordEnd(parts, exchange, wanted, null, refusedOutcome(null, route.error, refusal.status));
     return;
   }
   await serveRoute(parts, exchange, route.value);

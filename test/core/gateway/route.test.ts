@@ -74,7 +74,7 @@ describe('where a backend’s work takes place', () => {
 
 describe('routes that are kept', () => {
   it('are those found before, until models or backends are others', () => {
-    const routes = new KnownRoutes();
+    const routes = new KnownRoutes(() => true);
     const backends = [A, B];
     const first = routes.resolve('qwen', VIEWS, backends);
     expect(routes.resolve('qwen', VIEWS, backends)).toBe(first);
@@ -83,8 +83,26 @@ describe('routes that are kept', () => {
     expect(routes.resolve('qwen', VIEWS, [B]).ok).toBe(false);
   });
 
+  it('of a backend that does not answer are no unknown ones, by a name it had or by its own', () => {
+    let isUp = true;
+    const routes = new KnownRoutes(() => isUp);
+    const backends = [A, B];
+    expect(routes.resolve('qwen', VIEWS, backends).ok).toBe(true);
+    const code = (wanted: string): string => {
+      const route = routes.resolve(wanted, [], backends);
+      return route.ok ? 'ok' : route.error.code;
+    };
+    expect(code('qwen')).toBe('unknown_model');
+    isUp = false;
+    expect(code('qwen')).toBe('backend_unreachable');
+    expect(code('a/anything')).toBe('backend_unreachable');
+    expect(code('never-seen')).toBe('unknown_model');
+    isUp = true;
+    expect(code('a/anything')).toBe('unknown_model');
+  });
+
   it('are not kept for more names than clients use', () => {
-    const routes = new KnownRoutes();
+    const routes = new KnownRoutes(() => true);
     const backends = [A, B];
     const first = routes.resolve('qwen', VIEWS, backends);
     for (let index = 0; index < 300; index += 1) routes.resolve(`${index}`, VIEWS, backends);
