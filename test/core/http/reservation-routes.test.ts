@@ -73,6 +73,19 @@ describe('POST /api/reservations', () => {
     await expect.poll(() => runtime.reservations()).toEqual([]);
   });
 
+  it('are at most 64 at a time: each holds a connection', async () => {
+    await start();
+    const held = await Promise.all(
+      Array.from({ length: 64 }, () => hold({ bytes: '1MB', name: 'one of many' }).answer),
+    );
+    expect(held.every(({ status }) => status === 200)).toBe(true);
+    const more = await hold({ bytes: '1MB' }).answer;
+    expect(more.status).toBe(503);
+    held[0]?.close();
+    await expect.poll(() => runtime.reservations().length).toBe(63);
+    expect((await hold({ bytes: '1MB' }).answer).status).toBe(200);
+  });
+
   it('knows by the connection whose process asks', async () => {
     await start();
     const held = await hold({ bytes: 9 * GB, device: 'sim:0' }).answer;
