@@ -64,6 +64,17 @@ describe('a state folder', () => {
     expect(await has(served, 'after')).toBe(true);
   });
 
+  it('beside a config with several faults: each is said on a line of its own', async () => {
+    const config = 'floor: much\ncap: 900%\nmaxBig: some\nbackends: []\n';
+    await using served = await startServeProcess({ folder, config });
+    const faults = (await served.state()).notices
+      .map(({ text }) => text)
+      .filter((text) => /yaml:\d/.test(text));
+    expect(faults.map((text) => /yaml:(\d)/.exec(text)?.[1])).toEqual(['1', '2', '3']);
+    expect(served.err()).not.toContain('\\u{');
+    expect(await served.end()).toBe(0);
+  });
+
   it('that six runtimes want at the same moment is one’s, and the others name it', async () => {
     const six = await Promise.all(
       Array.from({ length: 6 }, () => startServeProcess({ folder, config: CONFIG, wait: false })),

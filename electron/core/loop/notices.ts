@@ -20,7 +20,8 @@ export function noticesOf(
 ): LandlordState['notices'] {
   const notices: LandlordState['notices'][number][] = [];
   const { rejection, source } = settingsFile.status();
-  if (rejection !== null) notices.push({ severity: 'error', text: rejection.message });
+  // A line each: what shows them takes a line break for one of those that tear sentences apart.
+  for (const text of rejection?.message.split('\n') ?? []) notices.push({ severity: 'error', text });
   if (source === 'defaults' && namedConfig !== null)
     notices.push({
       severity: 'warning',
