@@ -8,10 +8,13 @@ import type { StoredSample } from './event-store.ts';
 import { MIGRATIONS } from './migrations.ts';
 import type { RequestRecord } from './request-record.ts';
 import { type RequestQuery, readRequests, writeRequests } from './request-rows.ts';
-import { pruneStep } from './retention.ts';
+import { pruneForRoom, pruneStep } from './retention.ts';
 import { readSamples, writeSamples } from './sample-rows.ts';
 import { failureOf, StoreProblem } from './sqlite-failure.ts';
 import type { DatabaseOptions, EventRow, Opened, SampleQuery } from './store-protocol.ts';
+
+/** Some tens of thousands of readings: a moment, and room for weeks. */
+const MOST_BATCHES_AT_OPEN = 50;
 
 /**
  * `landlord.db`, with synchronous calls: used in the store's worker only. Throws what SQLite throws;
@@ -70,6 +73,8 @@ export class LandlordDatabase implements Disposable {
       const pageBytes = Number(db.prepare('PRAGMA page_size').get()?.page_size ?? 4096);
       db.exec(`PRAGMA max_page_count = ${Math.max(16, Math.floor(options.maxFileBytes / pageBytes))}`);
       migrate(db);
+      // One that was full before could not be pruned either, since nothing could be written first.
+      for (let batch = 0; batch < MOST_BATCHES_AT_OPEN && pruneForRoom(db); batch += 1);
       return new LandlordDatabase(db, options);
     } catch (error) {
       db.close();

@@ -53,8 +53,37 @@ export function pruneStep(db: DatabaseSync, retention: Retention, nowMs: number)
     )
     .run(MOST_REQUESTS, BATCH_ROWS).changes;
   more ||= Number(tooMany) === BATCH_ROWS;
+  more = pruneForRoom(db) || more;
   db.exec('PRAGMA incremental_vacuum(64)');
   return more;
+}
+
+/** Of the pages that the file may have: above that readings make room for what has no other place. */
+const FULL_SHARE = 0.9;
+
+/**
+ * Deletes a batch of the oldest readings where the file is nearly as large as it may be, the finest first, whose
+ * time coarser ones tell too; true when that was not enough. A full file would take no event any more, for ever:
+ * readings of fifty tenants on two cards get there within a year.
+ */
+export function pruneForRoom(db: DatabaseSync): boolean {
+  if (!isNearlyFull(db)) return false;
+  for (const { stepMs } of SAMPLE_STEPS) {
+    const deleted = db
+      .prepare(
+        `DELETE FROM samples WHERE (step_ms, bucket_ms, device_id) IN
+           (SELECT step_ms, bucket_ms, device_id FROM samples WHERE step_ms = ? ORDER BY bucket_ms LIMIT ?)`,
+      )
+      .run(stepMs, BATCH_ROWS).changes;
+    if (Number(deleted) > 0) return isNearlyFull(db);
+  }
+  return false;
+}
+
+function isNearlyFull(db: DatabaseSync): boolean {
+  const pages = (name: string): number =>
+    Number(Object.values(db.prepare(`PRAGMA ${name}`).get() ?? {})[0] ?? 0);
+  return pages('page_count') - pages('freelist_count') > FULL_SHARE * pages('max_page_count');
 }
 
 /**

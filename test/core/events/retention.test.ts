@@ -1,5 +1,9 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { LandlordDatabase } from '../../../electron/core/events/database.ts';
 import type { StoredSample } from '../../../electron/core/events/event-store.ts';
 import { MIGRATIONS } from '../../../electron/core/events/migrations.ts';
 import { writeRequests } from '../../../electron/core/events/request-rows.ts';
@@ -106,6 +110,46 @@ describe('what is kept', () => {
     expect(requests[0]).toBe(NOW - 30 * DAY);
     for (const { stepMs, keepMs } of SAMPLE_STEPS)
       expect(steps[`step ${stepMs}`]?.[0], `step ${stepMs}`).toBeGreaterThanOrEqual(NOW - keepMs);
+  });
+
+  it('makes room for events where the file is as large as it may be: the finest and oldest readings go', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'landlord-retention-'));
+    const options = {
+      file: join(folder, 'landlord.db'),
+      maxFileBytes: 4 * 2 ** 20,
+      retention: DEFAULT_RETENTION,
+    };
+    const open = (): LandlordDatabase => LandlordDatabase.open(options, NOW, false).database;
+    const fat = Object.fromEntries(
+      Array.from({ length: 50 }, (_, at) => [`router/${'m'.repeat(40)}${at}`, 1]),
+    );
+    try {
+      {
+        using full = open();
+        expect(() => {
+          for (let atMs = NOW - 30 * HOUR; ; atMs += 60_000)
+            full.addSamples([{ ...sample(atMs), tenants: fat }]);
+        }).toThrow(/full/);
+      }
+      using database = open();
+      const event = { atMs: NOW, kind: 'evicted', model: null, backend: null, session: null, deviceId: null };
+      const rows = Array.from({ length: 300 }, (_, at) => ({
+        ...event,
+        id: at + 1,
+        reason: 'r'.repeat(900),
+        numbers: '{}',
+      }));
+      expect(database.append(rows)).toHaveLength(300);
+      while (database.prune(NOW));
+      const left = database.querySamples({ sinceMs: 0 });
+      expect(left.length).toBeGreaterThan(0);
+      // Hours stand where seconds had to go.
+      const coarse = database.querySamples({ sinceMs: 0, stepMs: 20 * 60_000 });
+      expect(coarse[0]?.atMs).toBeLessThan(NOW - 29 * HOUR);
+      expect(database.query({ limit: 5000 })).toHaveLength(300);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 
   it('has what was logged while the clock stood at 1970, until those before it go', () => {
