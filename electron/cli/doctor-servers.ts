@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { access, constants, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { checkServers } from '../core/backends/discovery/servers-check.ts';
 import { systemClock } from '../core/clock.ts';
@@ -25,5 +25,10 @@ export async function doctorServers(invocation: Invocation): ReturnType<typeof c
     listeners: (port) => proc.find({ port, alias: null, routerPort: null }),
     uid: process.geteuid?.() ?? null,
     clock: systemClock,
+    canRead: (path) =>
+      access(path, constants.R_OK).then(
+        () => true,
+        () => false,
+      ),
   });
 }

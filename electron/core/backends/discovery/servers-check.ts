@@ -7,6 +7,7 @@ import { USUAL_PORTS } from './discovery.ts';
 import { deaf, inTheWay, pidsOn, type Seen, type ServerCheck, whoListens } from './in-the-way.ts';
 import { serverPorts } from './listening-servers.ts';
 import { type Found, proveKind } from './prove-kind.ts';
+import { unreadableFiles } from './unreadable-files.ts';
 
 export interface ServersCheckOptions extends Seen {
   /** Those of the config; null: it names none, or can't be read. */
@@ -17,6 +18,8 @@ export interface ServersCheckOptions extends Seen {
   readonly configError?: string | null;
   readonly usualPorts?: readonly number[];
   readonly timeoutMs?: number;
+  /** Whether a file is there and this user's to read; left out: no file is looked at. */
+  readonly canRead?: (path: string) => Promise<boolean>;
 }
 
 /** What `landlord doctor` says of servers: which answer, as what, and what is in the way. Loads and wakes nothing. */
@@ -36,7 +39,9 @@ export async function checkServers(
   for (const setting of named) {
     if (setting.url === null) continue;
     const found = await proveKind(setting.url, clock, timeoutMs, keyOf(setting));
-    checks.push(namedCheck(setting, setting.url, found, options));
+    const check = namedCheck(setting, setting.url, found, options);
+    const more = check.outcome === 'ok' ? await filesOf(setting, setting.url, found) : null;
+    checks.push(more === null ? check : { ...check, detail: [...check.detail, more] });
   }
   const known = new Set(named.flatMap(portsOf));
   const ports = [...new Set([...usualPorts, ...serverPorts(processes ?? [])])].filter(
@@ -79,6 +84,13 @@ export async function checkServers(
 
   function keyOf(setting: BackendSetting): string | null {
     return keyFrom(process.env, setting.apiKeyEnv);
+  }
+
+  async function filesOf(setting: BackendSetting, url: string, found: Found): Promise<string | null> {
+    const { canRead } = options;
+    if (canRead === undefined || found.type !== 'server' || !found.proven.isRouter) return null;
+    if (!isThisMachine(hostAndPort(url).host)) return null;
+    return await unreadableFiles(url, keyOf(setting), timeoutMs, canRead);
   }
 }
 

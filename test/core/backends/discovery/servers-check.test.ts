@@ -83,6 +83,20 @@ describe('what doctor says of servers', () => {
     expect(said.right).toMatch(/^ok: ollama 0\.34\.2 answers at http:\S+\.$/);
   });
 
+  it('models of which no size can be foretold, since their files are elsewhere', async () => {
+    const router = await play('llama.cpp router');
+    const says = async (...paths: readonly string[]) => {
+      router.put(
+        ...paths.map((path) => ({ name: path, state: 'unloaded', args: ['--model', path] }) as const),
+      );
+      return (await check({ backends, canRead: async (path) => path.startsWith('/here') })).r;
+    };
+    const backends = [backendSetting({ name: 'r', kind: 'llama.cpp', url: router.url })];
+    expect(await says('/here/a', 'relative/b')).not.toMatch(/from here/);
+    expect(await says('/here/a', '/m/b')).toMatch(/^ok: .*the file of \/m\/b can not be read .* container/);
+    expect(await says('/m/b', '/m/c')).toMatch(/the files of \/m\/b and \/m\/c can not be read/);
+  });
+
   it('what is in the way of proving its process', async () => {
     const { url, port } = await play('Ollama');
     const backends = [backendSetting({ name: 'o', kind: 'ollama', url })];
