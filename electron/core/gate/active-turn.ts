@@ -1,5 +1,5 @@
 import type { LaneFiles } from './lane-files.ts';
-import type { Later } from './later.ts';
+import type { Later, Pending } from './later.ts';
 import type { FileLocker } from './locker.ts';
 import { removeSidecarOf } from './slot-sidecar.ts';
 import type { TakenSlot } from './take-lanes.ts';
@@ -29,8 +29,7 @@ export class ActiveTurn implements HeldTurn {
   readonly #slots: readonly TakenSlot[];
   readonly #locker: FileLocker;
   #released = false;
-  #later: Later | null = null;
-  #work: (() => void) | null = null;
+  #pending: Pending | null = null;
 
   /** `outer`: names of the turns this one is inside of, outermost first. */
   constructor(
@@ -74,15 +73,13 @@ export class ActiveTurn implements HeldTurn {
 
   /** Does that work after a while; not where it is released by then. */
   unlessReleased(later: Later, work: () => void): void {
-    this.#later = later;
-    this.#work = work;
-    later.add(work);
+    this.#pending = later.add(work);
   }
 
   release(): void {
     if (this.#released) return;
     this.#released = true;
-    if (this.#work !== null) this.#later?.drop(this.#work);
+    if (this.#pending !== null) this.#pending.work = null;
     for (const slot of this.#slots.toReversed()) {
       // Before the lock is let go: after that the sidecar there may be the next turn's.
       removeSidecarOf(slot);

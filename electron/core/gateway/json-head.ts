@@ -125,7 +125,7 @@ export class JsonHeadScan {
         if (this.#depth === 1) this.#endValue();
         return;
       default:
-        if (this.#depth === 1 && !isSpace && this.#scalar.length < 8)
+        if (this.#depth === 1 && !isSpace && this.#key === 'stream' && this.#scalar.length < 8)
           this.#scalar += String.fromCharCode(byte);
     }
   }

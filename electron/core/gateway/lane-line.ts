@@ -138,7 +138,8 @@ class Line {
 export class LaneLines {
   readonly #lines = new Map<string, Line>();
   readonly #looks = new Map<string, Set<() => void>>();
-  readonly #turns = new Map<string, Set<string>>();
+  /** Few at a time, each for a moment: a Set would be made smaller and larger with each. */
+  readonly #turns = new Map<string, string[]>();
   readonly #nowMs: () => number;
 
   constructor(nowMs: () => number) {
@@ -155,23 +156,25 @@ export class LaneLines {
 
   /** A turn of this process holds one of that lane's slots, until it is released. */
   took(lane: string, turn: string): void {
-    const turns = this.#turns.get(lane) ?? new Set();
-    this.#turns.set(lane, turns);
-    turns.add(turn);
+    const turns = this.#turns.get(lane);
+    if (turns === undefined) this.#turns.set(lane, [turn]);
+    else turns.push(turn);
   }
 
   /** Its name is known here before its sidecar is written. */
   holds(lane: string, turn: string): boolean {
-    return this.#turns.get(lane)?.has(turn) ?? false;
+    return this.#turns.get(lane)?.includes(turn) ?? false;
   }
 
   /** How many turns of this process hold that lane. */
   held(lane: string): number {
-    return this.#turns.get(lane)?.size ?? 0;
+    return this.#turns.get(lane)?.length ?? 0;
   }
 
   released(lane: string, turn: string): void {
-    this.#turns.get(lane)?.delete(turn);
+    const turns = this.#turns.get(lane);
+    const at = turns?.indexOf(turn) ?? -1;
+    if (at >= 0) turns?.splice(at, 1);
     const looks = this.#looks.get(lane);
     if (looks !== undefined && looks.size > 0) for (const look of [...looks]) look();
   }
