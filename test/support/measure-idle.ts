@@ -13,8 +13,8 @@ const GB = 1_000_000_000;
 
 export interface IdleWay {
   readonly name: string;
-  /** Somebody listens to its events, as an open window does. */
-  readonly follow: boolean;
+  /** Somebody listens to what an open window listens to. */
+  readonly isOpen: boolean;
   /** Registered with the engine, none at work. */
   readonly agents: number;
 }
@@ -27,11 +27,14 @@ export interface IdleCost {
   readonly after: readonly ProcessCost[];
 }
 
-export const WINDOW_CLOSED: IdleWay = { name: 'window closed', follow: false, agents: 0 };
-export const WINDOW_OPEN: IdleWay = { name: 'window open', follow: true, agents: 0 };
-export const FIFTY_AGENTS: IdleWay = { name: '50 agents', follow: false, agents: 50 };
+export const WINDOW_CLOSED: IdleWay = { name: 'window closed', isOpen: false, agents: 0 };
+export const WINDOW_OPEN: IdleWay = { name: 'window open', isOpen: true, agents: 0 };
+export const FIFTY_AGENTS: IdleWay = { name: '50 agents', isOpen: false, agents: 50 };
 
-/** Over a router with three models, one asleep, and a reading every 500 ms. */
+/**
+ * Over a router with three models, one asleep, and a reading every 500 ms. CPU is the kernel's account of all
+ * threads of each process, those that have ended too.
+ */
 export async function idleCosts(ms: number, ways: readonly IdleWay[]): Promise<readonly IdleCost[]> {
   await using router = await startRouter({
     models: {
@@ -63,7 +66,7 @@ export async function idleCosts(ms: number, ways: readonly IdleWay[]): Promise<r
 }
 
 async function idleCost(ms: number, way: IdleWay, options: ServeOptions): Promise<IdleCost> {
-  await using landlord = await serveLandlord({ ...options, follow: way.follow });
+  await using landlord = await serveLandlord({ ...options, follow: way.isOpen ? 'window' : false });
   await landlord.model('router/qwen-27b', (model) => model.status === 'sleeping', 'asleep');
   await landlord.model('router/bge-m3', (model) => model.busy === false && model.pid !== null, 'idle');
   await register(landlord, way.agents);

@@ -32,8 +32,8 @@ export interface ServedLandlord extends AsyncDisposable {
 }
 
 export interface ServeOptions extends BenchOptions {
-  /** false: nobody listens to its events, as when no window is open. */
-  readonly follow?: boolean;
+  /** false: nobody listens to its events, as when no window is open. `window`: what an open page listens to; `events` stays empty. */
+  readonly follow?: boolean | 'window';
 }
 
 /** `build/landlord serve` as a process of its own, over a simulated card held by real llama-servers. */
@@ -61,9 +61,12 @@ export async function serveLandlord(options: ServeOptions): Promise<ServedLandlo
   const token = (await readFile(join(stateDir, 'token'), 'utf8')).trim();
   const headers = { authorization: `Bearer ${token}` };
   const events: SeenEvent[] = [];
-  const stream = options.follow === false ? null : await openStream(port, '/api/events', headers);
+  const isWindow = options.follow === 'window';
+  const path = isWindow ? '/api/stream' : '/api/events';
+  const stream = options.follow === false ? null : await openStream(port, path, headers);
   if (stream !== null)
     void stream.until(() => {
+      if (isWindow) return false;
       for (const frame of stream.frames.slice(events.length))
         events.push({ event: JSON.parse(frame.data), seenAtMs: performance.now() });
       return false;
