@@ -241,10 +241,13 @@ function ended(model: TrackedModel, atMs: number, word: Word | null): TrackedMod
   };
 }
 
+/** The end of a failure's sentence, where nothing more is known here. */
+export const LOG_SAYS = "the router's log says why.";
+
 function failureOf(model: TrackedModel, exitCode: number | null): string {
   const code = exitCode === null ? 'no exit code told' : `exit code ${exitCode}`;
   return model.status === 'loading'
-    ? `The load of ${model.name} ended (${code}): the router's log says why.`
+    ? `The load of ${model.name} ended (${code}): ${LOG_SAYS}`
     : `${model.name} ended without our asking (${code}): a crash, or an unload by another program that the router had to force.`;
 }
 

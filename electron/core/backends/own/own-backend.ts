@@ -1,6 +1,8 @@
 import { fail, ok } from '../../../../shared/errors.ts';
 import type { Backend, BackendChange, BackendSnapshot, ObservedModel } from '../backend.ts';
 import { SINGLE_NOTE } from '../llama-cpp-router.ts';
+import { LOG_SAYS } from '../router-state.ts';
+import { whyInLog } from './load-failure.ts';
 import type { OwnStatus, Supervisor } from './supervisor.ts';
 
 /**
@@ -11,6 +13,11 @@ import type { OwnStatus, Supervisor } from './supervisor.ts';
 type Stay = 'here' | 'ending' | 'away' | 'coming';
 
 const RESTS_NOTE = 'Its memory is given back by ending its server, which starts again with its next use.';
+
+/** A server logs much as it starts; what failed is among this many lines. */
+const LOG_LINES = 1_000;
+/** Its last words may reach the log after its end was told: so long the load counts as not over yet. */
+const LOG_LATE_MS = 600;
 
 /** A backend whose server is ours to run. Its adapter is the same as for any other. */
 export function ownBackend(
@@ -34,6 +41,22 @@ export function ownBackend(
     emit(null, 'list');
     void inner.refresh();
   });
+  /** Of each model's last failed load, since when that is told. */
+  const reasons = new Map<string, { readonly sinceMs: number; readonly failure: string }>();
+  /** A router tells only that a load failed; its log, which is ours, tells why. */
+  const explained = (model: ObservedModel): ObservedModel => {
+    if (model.status !== 'failed' || model.failure?.endsWith(LOG_SAYS) !== true) return model;
+    const known = reasons.get(model.name);
+    if (known?.sinceMs === model.sinceMs) return { ...model, failure: known.failure };
+    const why = whyInLog(supervisor.log(LOG_LINES), model.name);
+    if (why === null && options.nowMs() - model.sinceMs < LOG_LATE_MS)
+      return { ...model, status: 'loading', busy: null, failure: null };
+    const logs = `\`landlord logs ${inner.name}\``;
+    const said = why === null ? `${logs} says why.` : `“${why}”; ${logs} says more.`;
+    const failure = model.failure.slice(0, -LOG_SAYS.length) + said;
+    reasons.set(model.name, { sinceMs: model.sinceMs, failure });
+    return { ...model, failure };
+  };
   const become = (next: Stay, what: BackendChange['what']): void => {
     stay = next;
     sinceMs = options.nowMs();
@@ -41,7 +64,8 @@ export function ownBackend(
   };
 
   const snapshot = (): BackendSnapshot => {
-    const seen = inner.snapshot();
+    const told = inner.snapshot();
+    const seen = { ...told, models: told.models.map(explained) };
     const own = supervisor.look();
     if (stay === 'coming' && seen.status === 'up') stay = 'here';
     const why = own.status === 'idle' ? `${inner.name} is started with the first request for it.` : own.note;

@@ -36,6 +36,8 @@ export interface Supervisor {
   rest(): Promise<void>;
   stop(): Promise<void>;
   look(): OwnProcess;
+  /** The last lines of its log, read anew. */
+  log(count: number): readonly string[];
 }
 
 export interface SupervisorOptions {
@@ -184,6 +186,7 @@ export function supervisor(options: SupervisorOptions): Supervisor {
       await launching;
       await run?.stop();
     },
+    log: (count) => lastLines(options.logFile, count).map(secrets.hide),
     look() {
       const nowMs = clock.monotonicMs();
       if (nowMs - linesAtMs >= READ_LOG_EVERY_MS) {

@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
-import type { Backend, BackendSnapshot } from '../../../../electron/core/backends/backend.ts';
+import type { Backend, BackendSnapshot, ObservedModel } from '../../../../electron/core/backends/backend.ts';
 import { ownBackend } from '../../../../electron/core/backends/own/own-backend.ts';
 import type { OwnStatus } from '../../../../electron/core/backends/own/supervisor.ts';
+import { LOG_SAYS } from '../../../../electron/core/backends/router-state.ts';
 import { fail, ok } from '../../../../shared/errors.ts';
 import { observedModel } from '../../../support/model-view.ts';
 
@@ -13,6 +14,8 @@ interface Now {
   starts: number;
   rests: number;
   unloads: number;
+  model: Partial<ObservedModel>;
+  log: readonly string[];
   readonly changes: string[];
   readonly rest: PromiseWithResolvers<void>;
 }
@@ -20,7 +23,10 @@ interface Now {
 /** A server of one model, and the process behind it, as a test wants them. */
 function bench(start: 'now' | 'use', isSingle = true) {
   const rest = Promise.withResolvers<void>();
-  const now: Now = { status: 'up', own: 'running', starts: 0, rests: 0, unloads: 0, changes: [], rest };
+  const now: Now = {
+    ...{ status: 'up', own: 'running', starts: 0, rests: 0, unloads: 0, changes: [], rest },
+    ...{ model: {}, log: [] },
+  };
   const inner: Backend = {
     name: 'mine',
     kind: 'llama.cpp',
@@ -42,7 +48,12 @@ function bench(start: 'now' | 'use', isSingle = true) {
       sinceMs: 0,
       error: now.status === 'up' ? null : 'Nothing listens.',
       version: null,
-      models: [observedModel({ name: 'talk', aliases: ['a'], status: 'loaded', busy: false, isFixed: true })],
+      models: [
+        observedModel({
+          ...{ name: 'talk', aliases: ['a'], status: 'loaded', busy: false, isFixed: true },
+          ...now.model,
+        }),
+      ],
       takenAtMs: 0,
       tellsBusy: true,
       notes: ['A single llama-server can be watched but not unloaded; a router can.'],
@@ -62,6 +73,7 @@ function bench(start: 'now' | 'use', isSingle = true) {
         return rest.promise;
       },
       stop: async () => undefined,
+      log: () => now.log,
       look: () => ({
         status: now.own,
         pid: null,
@@ -134,4 +146,23 @@ it('a resting server is woken by a wish for it', async () => {
   await new Promise(setImmediate);
   backend.wake?.();
   expect([now.starts, model()?.status]).toEqual([1, 'loading']);
+});
+
+it('says by its log why a load failed, and waits a moment for that', () => {
+  const { now, backend } = bench('now', false);
+  const seen = (sinceMs: number, failure: string) => {
+    now.model = { status: 'failed', failure, sinceMs };
+    return backend.snapshot().models[0];
+  };
+  const ended = `The load of talk ended (exit code 1): ${LOG_SAYS}`;
+  expect(seen(5, ended)).toMatchObject({ status: 'loading', failure: null });
+  const spawned = 'load: spawning server instance with name=talk on port 4000';
+  now.log = [spawned, '[4000] 0.1 E cudaMalloc failed: out of memory'];
+  const why = /: “cudaMalloc failed: out of memory”; `landlord logs mine` says more\.$/;
+  expect(seen(5, ended)).toMatchObject({ status: 'failed', failure: expect.stringMatching(why) });
+  now.log = [];
+  expect(seen(5, ended)?.failure).toMatch(why);
+  const late = seen(-1_000, ended);
+  expect(late?.failure).toBe('The load of talk ended (exit code 1): `landlord logs mine` says why.');
+  expect(seen(6, 'talk crashed.')).toMatchObject({ status: 'failed', failure: 'talk crashed.' });
 });

@@ -1,0 +1,22 @@
+import { LlamaLog } from '../../engine/child/llama-log.ts';
+
+/** Of llama-server's lines since build 7000: its time and its level. */
+const STAMP = /^[\d.]+ [A-Z] +/;
+
+/**
+ * What a router's log says of why its last load of a model failed; null: nothing that tells. It names the
+ * port of each server it starts, and writes that before all that it says (tools/server/server-models.cpp).
+ */
+export function whyInLog(lines: readonly string[], model: string): string | null {
+  const spawned = ` instance with name=${model} on port `;
+  const at = lines.findLastIndex((line) => line.includes(spawned));
+  const port = lines[at]?.split(spawned)[1]?.trim() ?? '';
+  if (!/^\d+$/.test(port)) return null;
+  const log = new LlamaLog();
+  const prefix = `[${port}] `;
+  for (const line of lines.slice(at)) {
+    if (line.startsWith(prefix)) log.take(line.slice(prefix.length).replace(STAMP, ''));
+  }
+  const why = log.why('');
+  return why === '' ? null : why;
+}
