@@ -20,3 +20,21 @@ export function whyInLog(lines: readonly string[], model: string): string | null
   const why = log.why('');
   return why === '' ? null : why;
 }
+
+/** An error in llama-server's words. */
+const ERROR = /^[\d.]+ E +/;
+const LAST_LINES = 40;
+/** What the log holds of ours. */
+const OURS = '[landlord ';
+
+/** Of a server that has ended: the line of its last run that says why, else its last one; null: it logged nothing. */
+export function lastWords(lines: readonly string[]): string | null {
+  const end = lines.findLastIndex((line) => !line.startsWith(OURS));
+  const from = lines.findLastIndex((line, at) => at < end && line.startsWith(OURS));
+  const run = lines.slice(from + 1, end + 1).slice(-LAST_LINES);
+  const last = run.findLast((line) => line.trim() !== '');
+  if (last === undefined) return null;
+  const log = new LlamaLog();
+  for (const line of run) if (ERROR.test(line)) log.take(line.replace(ERROR, ''));
+  return log.why(last.replace(STAMP, '').trim());
+}

@@ -4,6 +4,7 @@ import { type BackOff, backOff } from '../../devices/back-off.ts';
 import { secrets } from '../../security/secrets.ts';
 import { lastLines } from './bounded-log.ts';
 import { type KeptRun, keep, type RunEnd } from './keeper.ts';
+import { lastWords } from './load-failure.ts';
 
 /**
  *   idle ─► starting ─► running ─► waiting ─► starting …
@@ -59,6 +60,8 @@ export interface SupervisorOptions {
 }
 
 const LINES_IN_STATE = 8;
+/** In which those of its last run are. */
+const LINES_OF_RUN = 100;
 const CONNECT_LIMIT_MS = 1_000;
 /** The log is read again for the state no more often than this. */
 const READ_LOG_EVERY_MS = 2_000;
@@ -141,10 +144,8 @@ export function supervisor(options: SupervisorOptions): Supervisor {
     if (startedAtMs !== null && nowMs - startedAtMs >= (options.healthyMs ?? 60_000)) waits.worked();
     waits.failed(nowMs);
     restarts += 1;
-    const last = lastLines(options.logFile, 40).findLast(
-      (line) => !line.startsWith('[landlord ') && line.trim() !== '',
-    );
-    const said = last === undefined ? '' : ` Its last line: ${secrets.hide(last.trim()).slice(0, 200)}`;
+    const last = lastWords(lastLines(options.logFile, LINES_OF_RUN));
+    const said = last === null ? '' : ` It said: “${secrets.hide(last)}”.`;
     set(
       'waiting',
       `${name} ${endText(end)}; it is started again in ${Math.ceil(waits.waitMs / 1000)} s. \`landlord logs ${name}\` says why.${said}`,

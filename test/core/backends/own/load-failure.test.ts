@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { whyInLog } from '../../../../electron/core/backends/own/load-failure.ts';
+import { lastWords, whyInLog } from '../../../../electron/core/backends/own/load-failure.ts';
 
 const SPAWNED = '0.14.867.579 I srv          load: spawning server instance with name=big on port 45217';
 
@@ -26,5 +26,36 @@ describe('why the last load of a model failed, by its router’s log', () => {
     expect(whyInLog([SPAWNED, '[45217] I all is well'], 'big')).toBeNull();
     expect(whyInLog([SPAWNED, '[45217] error'], 'bi')).toBeNull();
     expect(whyInLog(['[] error', SPAWNED.replace('45217', '')], 'big')).toBeNull();
+  });
+});
+
+describe('the last words of a server', () => {
+  const STARTING = '[landlord 2026-11-30T04:48:24.217Z] starting llama-server';
+  const ENDED = '[landlord 2026-11-30T04:48:25.217Z] ended with exit code 1';
+
+  it.each([
+    [
+      [
+        '0.00.100.000 E an earlier run: out of memory',
+        STARTING,
+        '0.00.200.000 W cmn  common_fit_params: failed to fit params to free device memory',
+        '0.00.900.000 E ggml_backend_cuda_buffer_type_alloc_buffer: cudaMalloc failed: out of memory',
+        '0.00.910.000 E srv  llama_server: exiting due to model loading error',
+        ENDED,
+      ],
+      'ggml_backend_cuda_buffer_type_alloc_buffer: cudaMalloc failed: out of memory',
+    ],
+    [[STARTING, 'error: invalid argument: --foo', ''], 'error: invalid argument: --foo'],
+    [
+      [STARTING, '  raise RuntimeError()', 'torch.OutOfMemoryError: CUDA out of memory.', ENDED],
+      /OutOfMemory/,
+    ],
+    [[STARTING, '0.00.100.000 I srv    operator(): cleaning up'], 'srv    operator(): cleaning up'],
+    [[STARTING, ENDED], null],
+    [[], null],
+  ])('%j', (lines, said) => {
+    const words = lastWords(lines);
+    if (said instanceof RegExp) expect(words).toMatch(said);
+    else expect(words).toBe(said);
   });
 });
