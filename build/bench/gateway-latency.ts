@@ -2,11 +2,17 @@ import type { Agent } from 'undici';
 import { ranMs } from './cpu-time.ts';
 import { ask, chat, inTurn } from './gateway-client.ts';
 import type { Way } from './gateway-rig.ts';
-import { type BenchSide, quantile } from './report.ts';
+import { type BenchSide, medianNoise, quantile } from './report.ts';
 
 export interface Latency extends BenchSide {
   /** Over direct, ms: of each round the difference of the medians (p50), and of all samples the quantiles. */
-  readonly addedMs: { readonly p50: number; readonly p90: number; readonly p99: number } | null;
+  readonly addedMs: {
+    readonly p50: number;
+    readonly p90: number;
+    readonly p99: number;
+    /** How far p50 may be off. */
+    readonly noise: number;
+  } | null;
   /** What its own process ran for a request; null: not shown, or several processes. */
   readonly cpuMs: number | null;
 }
@@ -45,6 +51,7 @@ export async function latencies(
     const own = rounds.get(way.name) ?? [];
     const all = own.flat();
     const cpuMs = ran.get(way.name);
+    const added = own.map((samples, round) => quantile(samples, 0.5) - quantile(base[round] ?? [], 0.5));
     return {
       name: way.name,
       samplesUs: all.map((ms) => ms * 1000),
@@ -53,10 +60,8 @@ export async function latencies(
         way === direct
           ? null
           : {
-              p50: quantile(
-                own.map((samples, round) => quantile(samples, 0.5) - quantile(base[round] ?? [], 0.5)),
-                0.5,
-              ),
+              p50: quantile(added, 0.5),
+              noise: medianNoise(added),
               p90: quantile(all, 0.9) - quantile(base.flat(), 0.9),
               p99: quantile(all, 0.99) - quantile(base.flat(), 0.99),
             },
@@ -80,7 +85,7 @@ export function latencyNotes(sides: readonly Latency[]): readonly string[] {
     if (addedMs === null) return [];
     const cpu = cpuMs === null ? '' : `; its process runs ${cpuMs.toFixed(2)} ms a request`;
     return [
-      `${name} adds ${addedMs.p50.toFixed(2)} ms (p50), ${addedMs.p90.toFixed(2)} (p90), ${addedMs.p99.toFixed(2)} (p99)${cpu}`,
+      `${name} adds ${addedMs.p50.toFixed(2)} ms ± ${addedMs.noise.toFixed(2)} (p50), ${addedMs.p90.toFixed(2)} (p90), ${addedMs.p99.toFixed(2)} (p99)${cpu}`,
     ];
   });
 }

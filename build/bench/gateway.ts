@@ -10,13 +10,14 @@ import { type BenchReport, figures } from './report.ts';
 /** Enough for figures that repeat, or only to see that everything works. */
 function plan(short: boolean) {
   return {
-    latency: short ? { warmUp: 50, rounds: 2, perRound: 10 } : { warmUp: 10_000, rounds: 40, perRound: 25 },
+    latency: short ? { warmUp: 50, rounds: 2, perRound: 10 } : { warmUp: 10_000, rounds: 100, perRound: 25 },
     streams: short
       ? [{ clients: 8, tokens: 40, rounds: 1 }]
       : [
-          { clients: 1, tokens: 1000, rounds: 7 },
-          { clients: 8, tokens: 500, rounds: 5 },
-          { clients: 64, tokens: 150, rounds: 5 },
+          // Many short rounds: what the machine does beside changes from second to second.
+          { clients: 1, tokens: 500, rounds: 18 },
+          { clients: 8, tokens: 300, rounds: 12 },
+          { clients: 64, tokens: 100, rounds: 8 },
         ],
     batch: short ? { samples: 3, depth: 4, batchTokens: 50 } : { samples: 60, depth: 16, batchTokens: 200 },
     memoryRequests: short ? 200 : 10_000,

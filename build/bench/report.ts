@@ -31,6 +31,15 @@ export function quantile(samples: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
 }
 
+/**
+ * How far the median of so many rounds is likely to be off (one standard error): by their quartiles, which a
+ * round that something else got in the way of does not move. Of a normal distribution the quartiles are 1.35
+ * standard deviations apart, and a median's error is 1.25 times a mean's.
+ */
+export function medianNoise(rounds: readonly number[]): number {
+  return ((quantile(rounds, 0.75) - quantile(rounds, 0.25)) / 1.35) * (1.25 / Math.sqrt(rounds.length));
+}
+
 /** The first side is the baseline. */
 export function figures(sides: readonly BenchSide[]): readonly BenchFigures[] {
   const baseline = sides[0] === undefined ? Number.NaN : quantile(sides[0].samplesUs, 0.5);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { figures, quantile, reportText } from '../../build/bench/report.ts';
+import { figures, medianNoise, quantile, reportText } from '../../build/bench/report.ts';
 
 describe('what a bench prints', () => {
   it('takes median and p99 from the samples, whatever their order', () => {
@@ -7,6 +7,13 @@ describe('what a bench prints', () => {
     expect([quantile(samples, 0.5), quantile(samples, 0.99)]).toEqual([51, 100]);
     expect(quantile([7], 0.99)).toBe(7);
     expect(quantile([], 0.5)).toBeNaN();
+  });
+
+  it('says how far a median may be off, whatever a few rounds met with', () => {
+    const rounds = Array.from({ length: 100 }, (_, index) => index);
+    expect(medianNoise(rounds)).toBeCloseTo(4.63, 2);
+    expect(medianNoise(rounds.map((value) => (value === 99 ? 100_000 : value)))).toBeCloseTo(4.63, 2);
+    expect(medianNoise([7, 7, 7])).toBe(0);
   });
 
   it('compares each side with the first', () => {
