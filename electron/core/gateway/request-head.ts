@@ -114,7 +114,11 @@ export function readHead(request: IncomingMessage): HeadRead | Promise<HeadRead>
       request.pause();
       spill(() => request.resume());
     };
-    const onEnd = (): void => done(true);
+    const onEnd = (): void => {
+      // A request that is whole is closed too, and whoever sent it waits for its answer.
+      request.off('close', onClose);
+      done(true);
+    };
     const onClose = (): void => finish({ kind: 'gone' });
     request.on('data', onData);
     request.on('end', onEnd);

@@ -146,6 +146,23 @@ describe('the head of a request', () => {
     expect(sentHash).toBe(hash(form('other')));
   });
 
+  it.each([
+    [
+      'an upload that names no model',
+      'multipart/form-data; boundary=x',
+      '--x\r\nContent-Disposition: form-data; name="file"\r\n\r\n',
+    ],
+    ['a text that never ends', 'application/json', '{"messages":"'],
+  ])(
+    'of %s is read to its end and goes on whole: whoever sent it waits for an answer',
+    async (_, type, first) => {
+      const body = Buffer.concat([Buffer.from(first), Buffer.alloc(6_000_000, 'a')]);
+      const { read, restBytes, sentHash } = await send(body, { 'content-type': type });
+      expect(read).toMatchObject({ kind: 'read', head: { whole: true, model: null } });
+      expect([restBytes, sentHash]).toEqual([body.length, hash(body)]);
+    },
+  );
+
   it('is refused by the length it announces, before a byte of it is read', async () => {
     const { read } = await send(withImage(1024), { 'content-length': String(MAX_BODY_BYTES + 1) }).catch(
       () => ({ read: null }),
