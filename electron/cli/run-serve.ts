@@ -24,12 +24,19 @@ const LEAVE_LIMIT_MS = 1_000;
 export const runServe: Run = async (invocation, terminal) => {
   // Before anything starts: a signal during the start stops what has started.
   const signal = firstSignal();
+  leaveArenas(process.env);
   const { startRuntime } = await import('../core/runtime.ts');
   const code = await serve(invocation, terminal, startRuntime, signal, goesToJournal(process.env));
   // All is in order now, and no child that hangs in a driver, nor the rest of one that could not be started, holds up the end.
   setTimeout(() => process.exit(code), LEAVE_LIMIT_MS).unref();
   return code;
 };
+
+/** What the launcher has set for this process's own malloc, which has read it by now, is nothing for servers that it runs. */
+export function leaveArenas(env: Record<string, string | undefined>): void {
+  if (env.VRAM_LANDLORD_OWN_ARENAS !== undefined) delete env.MALLOC_ARENA_MAX;
+  delete env.VRAM_LANDLORD_OWN_ARENAS;
+}
 
 /**
  * Whether what is printed is kept by the journal, where a group of users may read it: the address that opens
