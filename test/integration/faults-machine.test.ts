@@ -174,6 +174,44 @@ describe('somebody else that does not run', () => {
   }, 240_000);
 });
 
+describe('a router that is killed and comes back', () => {
+  it('costs those before its lane time and no turn; who comes meanwhile is told that it is away, and not that its model is unknown', async () => {
+    await using router = await startRouter({ models: { tiny: { shape: TINY_SHAPE } } });
+    await using served = await startServeProcess({
+      folder,
+      config: `devices:\n  - { kind: system }\nbackends:\n  - { name: router, kind: llama.cpp, url: "${router.url}", lanes: 1 }\n`,
+    });
+    const aTurn = async (model: string): Promise<readonly [number, string]> => {
+      const answer = await served.post('/v1/chat/completions', {
+        model,
+        messages: [{ role: 'user', content: 'abc' }],
+        max_tokens: 4,
+      });
+      return [answer.status, await answer.text()];
+    };
+    expect((await aTurn('tiny'))[0]).toBe(200);
+    // It takes the first, and does not come to an answer.
+    process.kill(router.pid(), 'SIGSTOP');
+    const waiting = [aTurn('tiny'), aTurn('tiny'), aTurn('router/tiny')];
+    const inFlight = async (): Promise<boolean> =>
+      (await (await served.ask('/metrics')).text()).includes('landlord_requests_in_flight 3');
+    await until(inFlight, 30_000, 'all three to be there');
+    await router.kill('SIGKILL');
+    await until(async () => (await served.state()).backends[0]?.status === 'down', 30_000, 'it to be away');
+    for (const model of ['tiny', 'router/tiny']) {
+      const [status, said] = await aTurn(model);
+      expect([status, said]).toEqual([502, expect.stringContaining('router does not answer now')]);
+    }
+    expect((await aTurn('no-such-model'))[0]).toBe(404);
+    await router.restart();
+    const statuses = (await Promise.all(waiting)).map(([status]) => status);
+    // Of the first some may have been sent; the others had not begun.
+    expect(statuses.slice(1)).toEqual([200, 200]);
+    expect([200, 502]).toContain(statuses[0]);
+    await endsInOrder(served);
+  }, 120_000);
+});
+
 describe('a driver that never answers', () => {
   it('an nvidia-smi that does not end, deaf to every signal but SIGKILL, blocks neither the page nor the end', async () => {
     const smi = join(folder, 'nvidia-smi');
