@@ -48,7 +48,7 @@ export interface ReplicaWorld {
 
 export const MAX_EVENTS = 300;
 const FIRST_EVENTS = 200;
-/** The runtime sends a snapshot with each reading; silence this long means that the stream is dead. */
+/** The runtime sends a snapshot a second at the least; silence this long means that the stream is dead. */
 export const SILENCE_MS = 20_000;
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 10_000;
