@@ -156,24 +156,25 @@ describe('an agent that holds the lane itself (rule 20)', () => {
   });
 });
 
+function askTurn(wish: unknown): http.ClientRequest {
+  const asked = http.request({
+    host: '127.0.0.1',
+    port: gatewayPort(),
+    method: 'POST',
+    path: '/api/turns',
+    agent: false,
+    headers: { authorization: `Bearer ${token()}`, 'content-type': 'application/json' },
+  });
+  return asked.end(JSON.stringify(wish));
+}
+
 describe('a turn of several requests', () => {
   it('is held by its connection, passes its own requests, and ends with the connection', async () => {
     const opened = await new Promise<{ readonly answer: http.IncomingMessage; readonly first: string }>(
-      (resolve, reject) => {
-        const asked = http.request(
-          {
-            host: '127.0.0.1',
-            port: gatewayPort(),
-            method: 'POST',
-            path: '/api/turns',
-            agent: false,
-            headers: { authorization: `Bearer ${token()}`, 'content-type': 'application/json' },
-          },
-          (answer) => answer.once('data', (part) => resolve({ answer, first: String(part) })),
-        );
-        asked.on('error', reject);
-        asked.end(JSON.stringify({ model: 'small', session: 'writer' }));
-      },
+      (resolve, reject) =>
+        askTurn({ model: 'small', session: 'writer' })
+          .on('response', (answer) => answer.once('data', (part) => resolve({ answer, first: String(part) })))
+          .on('error', reject),
     );
     const { turn } = JSON.parse(opened.first);
     expect(turn).toMatch(/^\w+-\w+$/);
@@ -184,6 +185,24 @@ describe('a turn of several requests', () => {
     expect((await ask('hasty')).status).toBe(503);
     opened.answer.destroy();
     await until(async () => (await ask('hasty')).status === 200, 3_000, 'the lane to be free');
+  });
+});
+
+describe('turns held or waited for', () => {
+  it('are at most a hundred, since each looks at the lane by itself: more would leave no time for anything else', async () => {
+    const codes: (number | undefined)[] = [];
+    const open = (): http.ClientRequest =>
+      askTurn({ model: 'small', waitMs: 60_000 })
+        .on('response', (answer) => codes.push(answer.resume().statusCode))
+        .on('error', () => undefined);
+    const turns = Array.from({ length: 130 }, open);
+    await until(() => codes.filter((code) => code === 503).length === 30, 60_000, 'thirty to be refused');
+    for (const turn of turns) turn.destroy();
+    await until(async () => (await ask('hasty')).status === 200, 30_000, 'the lane to be free');
+    const again = open();
+    await until(() => codes.at(-1) === 200, 30_000, 'another turn to be held');
+    again.destroy();
+    await until(async () => (await ask('hasty')).status === 200, 10_000, 'the lane to be free again');
   });
 });
 

@@ -1,12 +1,13 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { fail, ok, type Result } from '../../../shared/errors.ts';
 import type { BackendSetting } from '../../../shared/settings.ts';
 import { acquireTurn } from '../gate/acquire.ts';
 import type { Gate } from '../gate/gate.ts';
 import { failOpenNews } from '../gate/news.ts';
 import { type TurnWish, turnWish } from '../http/bodies.ts';
-import { refusalOf } from '../http/errors.ts';
+import { refusal, refusalOf } from '../http/errors.ts';
 import { SAFE_HEADERS } from '../http/headers.ts';
+import { refuse } from '../http/routes.ts';
 import { openSseStream, sseFrame } from '../http/sse.ts';
 import { findModel } from '../loop/find-model.ts';
 import type { CommandContext } from '../loop/load-command.ts';
@@ -24,6 +25,11 @@ export interface TurnRoutesOptions {
   readonly report: (event: ReportedEvent) => void;
 }
 
+/**
+ * Held or waited for. Each looks at the lane by itself: 100 take a third of a core, and with 300 nothing else here
+ * was answered any more (measured). Requests to the gateway stand in one line, which costs the same however long.
+ */
+const MOST = 100;
 const KEEP_ALIVE_MS = 15_000;
 const STREAM = { keepAliveMs: KEEP_ALIVE_MS, blockedLimitMs: 60_000 };
 
@@ -34,16 +40,25 @@ const STREAM = { keepAliveMs: KEEP_ALIVE_MS, blockedLimitMs: 60_000 };
  */
 export function addTurnRoutes(app: FastifyInstance, options: TurnRoutesOptions): void {
   const { gateway, gate, context } = options;
+  let open = 0;
 
   app.post('/api/turns', async (request, reply) => {
     const wish = turnWish(request.body);
-    if (!wish.ok) return refused(reply, wish.error);
+    if (!wish.ok) return refuse(reply, refusalOf(wish.error));
     const { session, class: turnClass, waitMs } = wish.value;
     const target = targetOf(context, wish.value);
-    if (!target.ok) return refused(reply, target.error);
+    if (!target.ok) return refuse(reply, refusalOf(target.error));
     const { setting, url, modelId, model, deviceId } = target.value;
+    if (open >= MOST) {
+      const message = `${MOST} turns are held or waited for already; end one of them first.`;
+      return refuse(reply, refusal(503, 'too_many_streams', message));
+    }
     const gone = new AbortController();
-    reply.raw.on('close', () => gone.abort());
+    open += 1;
+    reply.raw.on('close', () => {
+      open -= 1;
+      gone.abort();
+    });
     // Who holds it by flock would wait for itself (rule 20).
     const own = await heldByCaller({ gate, url, model, request: request.raw });
     const turn =
@@ -103,11 +118,6 @@ export function addTurnRoutes(app: FastifyInstance, options: TurnRoutesOptions):
     tell();
     return reply;
   });
-}
-
-function refused(reply: FastifyReply, error: Parameters<typeof refusalOf>[0]): FastifyReply {
-  const { status, body } = refusalOf(error);
-  return reply.code(status).send(body);
 }
 
 function answer(queues: ReadonlyMap<string, QueueSnapshot>): unknown {
