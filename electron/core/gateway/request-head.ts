@@ -36,7 +36,7 @@ export type HeadRead =
 
 /**
  * Reads as much of a body as routing needs: a small one whole, of a large one no more than up to its `model`.
- * At once where all of a small one is here: to listen for it would take three rounds through the queue of ticks.
+ * At once where all of a small one is here: to listen for it would take two rounds through the queue of ticks.
  */
 export function readHead(request: IncomingMessage): HeadRead | Promise<HeadRead> {
   const announced = Number(request.headers['content-length'] ?? Number.NaN);
