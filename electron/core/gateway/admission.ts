@@ -1,5 +1,4 @@
 import { fail, ok, type Result } from '../../../shared/errors.ts';
-import { bookingId } from '../loop/book-keeping.ts';
 import { type CommandContext, type LoadOptions, loadModel } from '../loop/load-command.ts';
 import type { ModelView } from '../loop/model-view.ts';
 
@@ -87,8 +86,8 @@ function backendOf(modelId: string): string {
 }
 
 /** Loaded, or asleep with what its waking takes booked: a request may go to it. */
-export function isAwake({ ledger }: Pick<CommandContext, 'ledger'>, { id, status }: ModelView): boolean {
-  return status === 'loaded' || (status === 'sleeping' && ledger.booking(bookingId(id))?.state === 'loading');
+export function isAwake({ loop }: Pick<CommandContext, 'loop'>, { id, status }: ModelView): boolean {
+  return status === 'loaded' || (status === 'sleeping' && loop.isPromised(id));
 }
 
 function unlessLeft<T>(work: Promise<Result<T>>, signal: AbortSignal): Promise<Result<T>> {
