@@ -80,3 +80,14 @@ it('is refused in numbers where there is no memory for it, and nothing is asked 
   }
   expect(huge.asked.filter((one) => one.includes('/upstream/huge/'))).toEqual([]);
 });
+
+it('with several servers, a body that is no JSON is told so, and one without a model that it names none', async () => {
+  const port = Number(new URL(landlord.runtime.url).port);
+  const ask = (body: string) => request(port, 'POST', '/v1/chat/completions', JSON_TYPE, body);
+  const broken = await ask('{"messages": [');
+  expect(broken.status).toBe(400);
+  expect(JSON.parse(broken.text).error).toMatchObject({ code: 'bad_input' });
+  const nameless = await ask('{"messages": []}');
+  expect(nameless.status).toBe(404);
+  expect(JSON.parse(nameless.text).error).toMatchObject({ code: 'unknown_model' });
+});

@@ -148,6 +148,15 @@ export function isForm(request: IncomingMessage): boolean {
   return /^multipart\/form-data/i.test(request.headers['content-type'] ?? '');
 }
 
+export function isJson(bytes: Buffer): boolean {
+  try {
+    JSON.parse(bytes.toString('utf8'));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The body with another model's name in it, or as it came. */
 export function renamed(head: RequestHead, name: string, isJson: boolean): Buffer {
   const { model, bytes } = head;

@@ -10,7 +10,7 @@ import { admitLoad } from './front-load.ts';
 import type { GatewayParts } from './gateway.ts';
 import { type Asker, modelOf, type Outcome } from './outcome.ts';
 import { type GatewayRefusal, refusalFor, refuseBody, sendRefusal } from './refusals.ts';
-import { readHead } from './request-head.ts';
+import { isForm, isJson, readHead } from './request-head.ts';
 import { deviceOfBackend, frontRoute, type Route } from './route.ts';
 import { Seat } from './seat.ts';
 import { sendElsewhere } from './send-elsewhere.ts';
@@ -41,6 +41,17 @@ const NO_ROOM: GatewayRefusal = {
   numbers: {},
   retryAfterS: null,
 };
+
+const NO_JSON: LandlordError = {
+  code: 'bad_input',
+  message:
+    'The body is not valid JSON, so it names no model. Send an object such as {"model": …, "messages": […]}.',
+};
+
+/** Whether what should name a model is no text that could. */
+function saysNonsense({ head, request, work }: Exchange): boolean {
+  return work !== 'other' && head?.whole === true && !isForm(request) && !isJson(head.bytes);
+}
 
 /** A round through the queue of microtasks: by then the parser has handed on all of a body that came with its head. */
 const HANDED_ON = Promise.resolve();
@@ -84,9 +95,10 @@ export async function serve(parts: GatewayParts, exchange: Exchange): Promise<vo
   const route =
     mayStart && (await startForUse(parts.context, name, exchange.departure.signal)) ? look() : first;
   if (!route.ok) {
-    const refusal = refusalFor(route.error);
+    const error = wanted === null && saysNonsense(exchange) ? NO_JSON : route.error;
+    const refusal = refusalFor(error);
     sendRefusal(response, refusal, exchange.dialect, {});
-    recordEnd(parts, exchange, wanted, null, refusedOutcome(null, route.error, refusal.status));
+    recordEnd(parts, exchange, wanted, null, refusedOutcome(null, error, refusal.status));
     return;
   }
   await serveRoute(parts, exchange, route.value);
