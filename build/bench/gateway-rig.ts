@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { TINY_SHAPE, writeSyntheticGguf } from '../../electron/core/demo/synthetic-gguf.ts';
+import { type SyntheticShape, writeSyntheticGguf } from '../../electron/core/demo/synthetic-gguf.ts';
 import { ensureLlamaServer } from '../fetch-llama-server.mjs';
 import { answers, freePort, residentBytes, within } from './rig-parts.ts';
 
-export const MODEL = 'tiny';
+export const MODEL = 'synthetic';
 /** As many as the lane is wide. */
 export const SLOTS = 8;
 
@@ -31,8 +31,8 @@ const YOUNG_GENERATION = '--max-semi-space-size=1';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** A router with one loaded model, and before its child: nothing, the router, a plain proxy, nginx, the gateway. */
-export async function startRig(): Promise<GatewayRig> {
+/** A router with one loaded model of that shape, and before its child: nothing, the router, a plain proxy, nginx, the gateway. */
+export async function startRig(shape: SyntheticShape): Promise<GatewayRig> {
   const folder = mkdtempSync(join(tmpdir(), 'landlord-bench-gateway-'));
   const children: ChildProcess[] = [];
   const run = (command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess => {
@@ -56,8 +56,8 @@ export async function startRig(): Promise<GatewayRig> {
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
   };
   try {
-    const gguf = join(folder, 'tiny.gguf');
-    await writeSyntheticGguf(gguf, TINY_SHAPE);
+    const gguf = join(folder, `${MODEL}.gguf`);
+    await writeSyntheticGguf(gguf, shape);
     const presets = join(folder, 'models.ini');
     const keys = [`model = ${gguf}`, `ctx-size = ${2048 * SLOTS}`, `parallel = ${SLOTS}`];
     writeFileSync(presets, `version = 1\n\n[${MODEL}]\n${keys.join('\n')}\n`);
