@@ -259,6 +259,10 @@ describe('page: nobody is shut out', () => {
     await page.locator('.readout tbody tr').first().waitFor();
     await tabTo(/^Everything/);
     await page.keyboard.press('ArrowRight');
+    // The group moves the focus a moment later.
+    await expect
+      .poll(() => page.evaluate(() => document.activeElement?.textContent))
+      .toMatch(/^Desktop alone/);
     await page.keyboard.press('Space');
     await expect.poll(() => page.locator('.readout tbody tr').count()).toBe(2);
 
