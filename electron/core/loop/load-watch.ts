@@ -208,7 +208,9 @@ export class LoadWatch {
   #othersOf(view: ModelView, deviceId: string, sight: Sight, models: Models, nowMs: number): number | null {
     const modelPids = new Set(models.views().flatMap((one) => one.observed.process?.pid ?? []));
     const before = this.#others.get(view.id) ?? null;
-    const now = otherHolders(sight.processes(nowMs), deviceId, modelPids, before?.pids ?? null);
+    const ownPid = view.observed.process?.pid ?? null;
+    const known = before?.heldByPid ?? null;
+    const now = otherHolders(sight.processes(nowMs), deviceId, modelPids, known, ownPid);
     if (before === null && now !== null) this.#others.set(view.id, now);
     return now?.bytes ?? null;
   }

@@ -4,18 +4,20 @@ import { programKind } from '../ledger/program-kind.ts';
 /** Programs that are no model server: what they hold on a device, and who they are. */
 export interface OtherHolders {
   readonly bytes: number;
-  readonly pids: ReadonlySet<number>;
+  readonly heldByPid: ReadonlyMap<number, number>;
 }
 
 /**
  * What the desktop holds on a device, and jobs that were there before (`known`): a job that has come since
- * may be the very server whose load is being measured. null: the driver names nobody's bytes.
+ * may be the very server whose load is being measured. One of those that is proven to be another model's only
+ * now counts with what it held then, since nothing has moved by that; `ownPid` is the measured model's. null: the driver names nobody's bytes.
  */
 export function otherHolders(
   processes: readonly ProcessMemory[],
   deviceId: string,
   modelPids: ReadonlySet<number>,
-  known: ReadonlySet<number> | null,
+  known: ReadonlyMap<number, number> | null,
+  ownPid: number | null,
 ): OtherHolders | null {
   const here = processes.filter((use) => use.deviceId === deviceId && use.bytes !== null);
   if (here.length === 0) return null;
@@ -24,10 +26,10 @@ export function otherHolders(
       !modelPids.has(use.pid) &&
       (programKind(use) === 'desktop' || (!SERVERS.test(use.name) && (known === null || known.has(use.pid)))),
   );
-  return {
-    bytes: others.reduce((sum, use) => sum + (use.bytes ?? 0), 0),
-    pids: new Set(others.map((use) => use.pid)),
-  };
+  const heldByPid = new Map<number, number>();
+  for (const { pid, bytes } of others) heldByPid.set(pid, (heldByPid.get(pid) ?? 0) + (bytes ?? 0));
+  for (const [pid, bytes] of known ?? []) if (pid !== ownPid && modelPids.has(pid)) heldByPid.set(pid, bytes);
+  return { bytes: [...heldByPid.values()].reduce((sum, bytes) => sum + bytes, 0), heldByPid };
 }
 
 /** They may load into a process that has long been there. */
