@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -23,6 +23,14 @@ async function ask(source: string, change: { readonly nodePath?: string; readonl
   });
 }
 
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
 const ECHO = `let all = ''; for await (const one of process.stdin.setEncoding('utf8')) all += one;`;
 
 it('asks in JSON and takes the answer as JSON', async () => {
@@ -37,5 +45,9 @@ it('has no answer of a child that fails, says no JSON, never reads, or is not th
 });
 
 it('ends one that takes too long', async () => {
-  expect(await ask('setInterval(() => {}, 1000);', { limitMs: 300 })).toBeNull();
+  const noted = join(folder, 'pid');
+  const source = `(await import('node:fs')).writeFileSync(${JSON.stringify(noted)}, String(process.pid)); setInterval(() => {}, 1000);`;
+  expect(await ask(source, { limitMs: 1_000 })).toBeNull();
+  const pid = Number(await readFile(noted, 'utf8'));
+  await expect.poll(() => isRunning(pid)).toBe(false);
 });
