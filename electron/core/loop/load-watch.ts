@@ -44,6 +44,8 @@ export interface Forecaster {
 const BEFORE_MS = 1_000;
 /** A per-process figure is taken as settled once it has stood this long after the load. */
 const LEARN_AFTER_MS = 5_000;
+/** What a model takes is there when it is seen loaded, but for a late list and a late reading. */
+const COMING_MS = 1_000;
 /** A driver gives back what a process held within some seconds of its end. */
 const GIVING_BACK_MS = 5_000;
 /** Learned again only when it has grown by this share: allocators breathe, and a first prompt takes more. */
@@ -58,8 +60,7 @@ export class LoadWatch {
   readonly #others = new Map<string, OtherHolders>();
   /** Of each measurement: which other models held memory there when it began. */
   readonly #beside = new Map<string, string>();
-  /** When each model was last seen holding memory. */
-  readonly #heldAtMs = new Map<string, number>();
+  readonly #rests = new Map<string, Rest>();
   readonly #learned = new Map<string, number>();
   #sight: Sight | null = null;
 
@@ -75,7 +76,7 @@ export class LoadWatch {
   look(view: ModelView, before: ModelStatus | undefined, sight: Sight, models: Models, nowMs: number): void {
     this.#sight = sight;
     this.#ask(view, models);
-    if (holdsMemory(view.status)) this.#heldAtMs.set(view.id, nowMs);
+    this.#rests.set(view.id, restOf(view.status, this.#rests.get(view.id), nowMs));
     if (view.status === 'loading' && before !== 'loading') this.#begin(view, before, sight, models, nowMs);
     // Of one load the most counts, and the next one begins anew.
     if (view.status === 'loaded' && before !== 'loaded') this.#learned.delete(view.id);
@@ -133,14 +134,17 @@ export class LoadWatch {
     nowMs: number,
   ): void {
     // By the time a load is seen it may have taken its first gigabytes.
-    const freeBytes =
-      sight.freeAt(view.deviceId, nowMs - BEFORE_MS) ?? sight.free(view.deviceId, nowMs).freeBytes;
+    const earlier = sight.readingAt(view.deviceId, nowMs - BEFORE_MS);
+    const { freeBytes, takenAtMs } = earlier ?? {
+      ...sight.free(view.deviceId, nowMs),
+      takenAtMs: nowMs,
+    };
     models.remember(view.id, { freeAtLoadBytes: freeBytes, settledBytes: null });
     this.#measuring.delete(view.id);
     this.#others.delete(view.id);
-    // A load seen half-way has already taken an unknown part, and one in another's place takes what that gives back.
+    // A load seen half-way has already taken an unknown part.
     if (before === undefined || freeBytes === null || view.deviceId === null) return;
-    if (this.#hasJustLeft(view, models, nowMs)) return;
+    if (this.#hasJustMoved(view, models, takenAtMs)) return;
     this.#beside.set(view.id, holdersBeside(view.id, view.deviceId, models));
     this.#measuring.set(view.id, {
       modelId: view.id,
@@ -191,16 +195,14 @@ export class LoadWatch {
     if (processBytes(view, sight, nowMs) === null) this.#learn(view, step.bytes);
   }
 
-  /** Another model ended a moment ago: what it held comes back while this one loads. */
-  #hasJustLeft(view: ModelView, models: Models, nowMs: number): boolean {
+  /** Another model came shortly before that reading or after it, and would be counted with this one; or left, and gives back what this one takes. */
+  #hasJustMoved(view: ModelView, models: Models, readingAtMs: number): boolean {
     return models.views().some((other) => {
-      const heldAtMs = this.#heldAtMs.get(other.id);
-      return (
-        other.id !== view.id &&
-        !holdsMemory(other.status) &&
-        heldAtMs !== undefined &&
-        nowMs - heldAtMs < GIVING_BACK_MS
-      );
+      const rest = this.#rests.get(other.id);
+      if (other.id === view.id || rest === undefined) return false;
+      if (rest.kind === 'whole')
+        return other.deviceId === view.deviceId && readingAtMs - rest.sinceMs < COMING_MS;
+      return readingAtMs - rest.sinceMs < GIVING_BACK_MS;
     });
   }
 
@@ -223,6 +225,25 @@ export class LoadWatch {
     this.#learned.set(view.id, bytes);
     this.#forecaster.learn(view, bytes);
   }
+}
+
+/** What a model holds on its device: all of it, less (asleep or gone), or on the way between them; and since when, in monotonic ms. */
+interface Rest {
+  readonly kind: 'whole' | 'less' | 'on the way';
+  readonly sinceMs: number;
+}
+
+/** A model that has never held anything is at rest for ever. */
+function restOf(status: ModelStatus, before: Rest | undefined, nowMs: number): Rest {
+  const kind =
+    status === 'loading' || status === 'stopping'
+      ? 'on the way'
+      : holdsMemory(status) && status !== 'sleeping'
+        ? 'whole'
+        : 'less';
+  if (kind !== 'on the way' && kind === before?.kind) return before;
+  const sinceMs = before === undefined && !holdsMemory(status) ? Number.NEGATIVE_INFINITY : nowMs;
+  return { kind, sinceMs };
 }
 
 /** The other models that hold memory on a device, and which of them sleep, as one text. */

@@ -78,10 +78,14 @@ export class Sight {
     return evictionUnderWay(this.#history.get(id) ?? []);
   }
 
-  /** The driver's free figure in the newest reading that was there at `atMs`; null: none is kept from then. */
-  freeAt(id: string | null, atMs: number): number | null {
+  /** The newest reading that was there at `atMs` and tells what is free; null: none is kept from then. */
+  readingAt(id: string | null, atMs: number): DeviceSample | null {
     const history = id === null ? [] : (this.#history.get(id) ?? []);
-    return history.findLast((sample) => sample.takenAtMs <= atMs && sample.error === null)?.freeBytes ?? null;
+    return (
+      history.findLast(
+        (sample) => sample.takenAtMs <= atMs && sample.error === null && sample.freeBytes !== null,
+      ) ?? null
+    );
   }
 
   /** The driver's free figure; null while it is stale or unknown. */

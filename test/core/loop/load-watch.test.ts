@@ -202,6 +202,18 @@ describe('what is learned from a load', () => {
     expect(swap(['loaded', 'loaded', 'sleeping'])).toEqual([]);
   });
 
+  it('is nothing where another model came just before: what was free until then is less by that one', () => {
+    const after = (ticks: number): readonly number[] =>
+      learned([
+        { ...unloaded, beside: 'unloaded', ticks: 12 },
+        { ...unloaded, free: 8, beside: 'loaded', ticks },
+        { ...loading, free: 5, beside: 'loaded' },
+        { status: 'loaded', free: 2, beside: 'loaded' },
+      ]);
+    expect([1, 2, 3].flatMap(after)).toEqual([]);
+    expect(after(4)).toEqual([6]);
+  });
+
   it('begins anew with the next load', () => {
     const at = (free: number): Moment => ({ status: 'loaded', free });
     expect(learned([unloaded, loading, at(10), unloaded, loading, at(12)])).toEqual([10, 8]);
