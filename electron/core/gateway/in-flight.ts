@@ -16,7 +16,8 @@ export interface Flight {
  * its backend can show it, and whose turn it serves (rule 7).
  */
 export class InFlight {
-  readonly #flights = new Set<Flight>();
+  /** Few at a time: a Set would be made smaller and larger with each. */
+  readonly #flights: Flight[] = [];
   readonly #uses = new Map<string, { interactive: number; batch: number }>();
   #next = 1;
 
@@ -24,13 +25,16 @@ export class InFlight {
     const { modelId, deviceId, class: turnClass, caller, sinceMs } = flight;
     const entered = { id: this.#next, modelId, deviceId, class: turnClass, caller, sinceMs };
     this.#next += 1;
-    this.#flights.add(entered);
+    this.#flights.push(entered);
     this.#count(entered, 1);
     return new Entered(this, entered);
   }
 
   leave(flight: Flight): void {
-    if (this.#flights.delete(flight)) this.#count(flight, -1);
+    const at = this.#flights.indexOf(flight);
+    if (at < 0) return;
+    this.#flights.splice(at, 1);
+    this.#count(flight, -1);
   }
 
   /** null: nobody uses it now. An interactive turn outranks the batch beside it. */

@@ -46,48 +46,64 @@ export function answerWithin(
   answer: RequestListener,
   limit = connectionLimit(openFilesLimit()),
 ): void {
-  /** In the order in which they fell quiet. */
-  const quiet = new Set<Socket>();
-  const asking = new Map<Socket, IncomingMessage>();
-  const ahead = new Map<Socket, Parameters<RequestListener>[]>();
+  const connections = new Map<Socket, Connection>();
+  let changes = 0;
   const loser = (newcomer: Socket): Socket => {
-    for (const socket of quiet) if (socket !== newcomer) return socket;
-    for (const [socket, request] of asking) if (!request.complete) return socket;
-    return newcomer;
+    let quietest: Connection | null = null;
+    let sending: Connection | null = null;
+    for (const one of connections.values()) {
+      const { socket, request, since } = one;
+      if (socket === newcomer) continue;
+      if (request === null) {
+        if (quietest === null || since < quietest.since) quietest = one;
+      } else if (!request.complete && (sending === null || since < sending.since)) sending = one;
+    }
+    return (quietest ?? sending)?.socket ?? newcomer;
   };
-  const begin = (...[request, response]: Parameters<RequestListener>): void => {
-    const { socket } = request;
-    asking.set(socket, request);
+  const becomes = (connection: Connection, request: IncomingMessage | null): void => {
+    connection.request = request;
+    changes += 1;
+    connection.since = changes;
+  };
+  const begin = (connection: Connection, ...[request, response]: Parameters<RequestListener>): void => {
+    becomes(connection, request);
     response.on('close', () => {
+      const { socket } = connection;
       if (socket.destroyed) return;
       if (!request.complete) cutOff(request, socket);
-      const next = ahead.get(socket)?.shift();
-      if (next !== undefined) begin(...next);
-      else if (asking.delete(socket)) quiet.add(socket);
+      const next = connection.ahead?.shift();
+      if (next !== undefined) begin(connection, ...next);
+      else becomes(connection, null);
     });
     answer(request, response);
   };
   server.on('connection', (socket) => {
-    quiet.add(socket);
-    socket.once('close', () => {
-      quiet.delete(socket);
-      asking.delete(socket);
-      ahead.delete(socket);
-    });
-    if (quiet.size + asking.size > limit) loser(socket).destroy();
+    changes += 1;
+    connections.set(socket, { socket, request: null, since: changes, ahead: null });
+    socket.once('close', () => connections.delete(socket));
+    if (connections.size > limit) loser(socket).destroy();
   });
   server.on('request', (request, response) => {
-    const { socket } = request;
-    if (quiet.delete(socket)) {
-      begin(request, response);
+    const connection = connections.get(request.socket);
+    // Let go already, with more of what it had sent to come.
+    if (connection === undefined || connection.socket.destroyed) return;
+    if (connection.request === null) {
+      begin(connection, request, response);
       return;
     }
-    // Let go already, with more of what it had sent to come.
-    if (socket.destroyed) return;
-    const waiting = ahead.get(socket) ?? [];
-    if (waiting.push([request, response]) > MOST_AHEAD) socket.destroy();
-    ahead.set(socket, waiting);
+    connection.ahead ??= [];
+    if (connection.ahead.push([request, response]) > MOST_AHEAD) connection.socket.destroy();
   });
+}
+
+/** One for as long as it is open: to move it from one Set to another took 15 µs of a request (V8 makes them smaller and larger). */
+interface Connection {
+  readonly socket: Socket;
+  /** That it asks for now; null: it is quiet. */
+  request: IncomingMessage | null;
+  /** Grows with each connection that begins to ask or falls quiet. */
+  since: number;
+  ahead: Parameters<RequestListener>[] | null;
 }
 
 /**
