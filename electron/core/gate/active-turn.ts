@@ -6,20 +6,6 @@ import type { TakenSlot } from './take-lanes.ts';
 import { releaseSlot } from './take-slot.ts';
 import { type HeldTurn, TURN_VARIABLE, turnsText } from './turn.ts';
 
-/**
- * Descriptors of locks this process holds by itself: its sessions exclude one another. One set for
- * every copy of this library in the process.
- */
-export const ownDescriptors: Set<number> = sharedSet(Symbol.for('vram-landlord/gate descriptors'));
-
-function sharedSet(key: symbol): Set<number> {
-  const found: unknown = Reflect.get(globalThis, key);
-  if (found instanceof Set) return found;
-  const made = new Set<number>();
-  Reflect.set(globalThis, key, made);
-  return made;
-}
-
 /** A turn of this process that holds its lanes until it is released. */
 export class ActiveTurn implements HeldTurn {
   readonly kind = 'held';
@@ -44,7 +30,6 @@ export class ActiveTurn implements HeldTurn {
     this.#outer = outer;
     this.#slots = slots;
     this.#locker = locker;
-    for (const { lock } of slots) ownDescriptors.add(lock.fd);
   }
 
   /** Put together when asked for: few turns start a program. */
@@ -83,7 +68,6 @@ export class ActiveTurn implements HeldTurn {
     for (const slot of this.#slots.toReversed()) {
       // Before the lock is let go: after that the sidecar there may be the next turn's.
       removeSidecarOf(slot);
-      ownDescriptors.delete(slot.lock.fd);
       releaseSlot(slot.lock, this.#locker);
     }
   }

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { messageOf } from '../../../shared/errors.ts';
-import { ActiveTurn, ownDescriptors } from './active-turn.ts';
+import { ActiveTurn } from './active-turn.ts';
 import { type GateWorld, realWorld } from './gate-world.ts';
 import { inspectSlot } from './inspect.ts';
 import { readLockTable } from './kernel-locks.ts';
@@ -22,7 +22,7 @@ import {
 import { readSidecar, sidecarOf, type TurnClass } from './sidecar.ts';
 import { clearSidecarOf, writeSidecarOf } from './slot-sidecar.ts';
 import { type TakenSlot, takeLanes } from './take-lanes.ts';
-import { releaseSlot, takeSlot } from './take-slot.ts';
+import { ownDescriptors, releaseSlot, takeSlot } from './take-slot.ts';
 import {
   type BusyTurn,
   busyMessage,

@@ -56,6 +56,15 @@ export function newcomerName(turnClass: TurnClass): string {
   return NEWCOMERS[turnClass];
 }
 
+/** Whether there is a line at all, of living or dead tickets, or something else in its place. */
+export function isQueued(lane: LaneFiles): boolean {
+  try {
+    return lstatSync(lane.queue, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return true;
+  }
+}
+
 /** Whether a ticket that comes before is alive. Removes the dead ones it meets. */
 export function isBehind(lane: LaneFiles, own: string, locker: FileLocker): boolean {
   let names: readonly string[];

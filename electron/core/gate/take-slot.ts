@@ -54,6 +54,20 @@ interface Kept {
   inUse: boolean;
 }
 
+/**
+ * Descriptors of locks that this process opened for turns of its own: its sessions exclude one another.
+ * One set for every copy of this library in the process.
+ */
+export const ownDescriptors: Set<number> = sharedSet(Symbol.for('vram-landlord/gate descriptors'));
+
+function sharedSet(key: symbol): Set<number> {
+  const found: unknown = Reflect.get(globalThis, key);
+  if (found instanceof Set) return found;
+  const made = new Set<number>();
+  Reflect.set(globalThis, key, made);
+  return made;
+}
+
 export function takeSlot(path: string, modes: LockModes, locker: FileLocker): SlotTake {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     let opened: OpenLock;
@@ -78,6 +92,15 @@ export function takeSlot(path: string, modes: LockModes, locker: FileLocker): Sl
     closeLock(opened);
   }
   return unusable('lock_replaced', null, `The lock ${path} is replaced again and again; find what does so.`);
+}
+
+/** A file that is still open from an earlier turn, locked; null: it is not, or is locked by another. Whether it lies at its path is not looked at. */
+export function takeOpenSlot(opened: OpenLock, locker: FileLocker): OpenLock | null {
+  const known = kept.get(opened.path);
+  if (known === undefined || known.inUse || known.lock !== opened) return null;
+  if (locker.tryLock(opened.fd).kind !== 'taken') return null;
+  known.inUse = true;
+  return opened;
 }
 
 export function releaseSlot(slot: OpenLock, locker: FileLocker): void {
@@ -112,6 +135,7 @@ function keep(opened: OpenLock): void {
 
 function closeLock(opened: OpenLock): void {
   if (kept.get(opened.path)?.lock === opened) kept.delete(opened.path);
+  ownDescriptors.delete(opened.fd);
   try {
     closeSync(opened.fd);
   } catch {
@@ -129,6 +153,7 @@ function openLock(path: string, modes: LockModes): OpenLock {
     closeSync(fd);
     throw thrown;
   }
+  ownDescriptors.add(fd);
   return { path, fd, dev: stat.dev, ino: stat.ino };
 }
 

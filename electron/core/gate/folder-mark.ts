@@ -1,0 +1,35 @@
+import { lstatSync, type Stats } from 'node:fs';
+
+/** A folder as it was at some time. While it looks like that, no file in it was made, renamed or removed since. */
+export interface FolderMark {
+  readonly dev: number;
+  readonly ino: number;
+  readonly mtimeMs: number;
+}
+
+/**
+ * A change that follows must leave another time than the one before: the coarsest clock of a file system
+ * ticks every 2 s (FAT), so what has changed a moment ago is no mark yet.
+ */
+const CALM_MS = 5_000;
+
+/** null: it has changed a moment ago, or can't be looked at. */
+export function markOf(path: string): FolderMark | null {
+  const found = look(path);
+  if (found === null || Date.now() - found.mtimeMs < CALM_MS) return null;
+  const { dev, ino, mtimeMs } = found;
+  return { dev, ino, mtimeMs };
+}
+
+export function isUnchanged(path: string, mark: FolderMark): boolean {
+  const found = look(path);
+  return found !== null && found.mtimeMs === mark.mtimeMs && found.ino === mark.ino && found.dev === mark.dev;
+}
+
+function look(path: string): Stats | null {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) ?? null;
+  } catch {
+    return null;
+  }
+}
