@@ -119,7 +119,7 @@ export async function startSoakRig(): Promise<SoakRig> {
     const runtime = spawn(
       process.execPath,
       [
-        ...['--max-semi-space-size=1', '--disable-warning=ExperimentalWarning', CLI, 'serve'],
+        ...['--max-semi-space-size=2', '--disable-warning=ExperimentalWarning', CLI, 'serve'],
         ...['--config', configFile, '--state-dir', stateDir, '--port', String(port)],
       ],
       {

@@ -225,7 +225,7 @@ describe('compiling ahead', () => {
   const launcher = readFileSync(join(root, 'build/landlord'), 'utf8');
 
   it('uses the flags of the launcher, since V8 keeps compiled forms apart by them', () => {
-    expect(launcherFlags(launcher)).toContain('--max-semi-space-size=1');
+    expect(launcherFlags(launcher)).toContain('--max-semi-space-size=2');
     expect(launcherFlags(launcher).every((flag) => flag.startsWith('--'))).toBe(true);
     expect(() => launcherFlags('exec node')).toThrow(SetupError);
   });
