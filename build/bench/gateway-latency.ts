@@ -100,5 +100,6 @@ export function latencyAims(sides: readonly Latency[]): readonly string[] {
   return [
     said('half of what the router adds', ours, added('llama.cpp router') / 2),
     said('what a plain undici proxy adds', ours, added('plain undici')),
+    said('what the leanest of its kind adds (undici.stream)', ours, added('the same by')),
   ];
 }

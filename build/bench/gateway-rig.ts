@@ -26,12 +26,12 @@ export interface GatewayRig extends AsyncDisposable {
   gatewayBytes(): number;
 }
 
-/** As `landlord` starts its runtime; the plain proxy has the same. */
-const YOUNG_GENERATION = '--max-semi-space-size=1';
+/** As `landlord` starts its runtime; the plain proxies have the same. */
+const YOUNG_GENERATION = '--max-semi-space-size=2';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** A router with one loaded model of that shape, and before its child: nothing, the router, a plain proxy, nginx, the gateway. */
+/** A router with one loaded model of that shape, and before its child: nothing, the router, two plain proxies, nginx, the gateway. */
 export async function startRig(shape: SyntheticShape): Promise<GatewayRig> {
   const folder = mkdtempSync(join(tmpdir(), 'landlord-bench-gateway-'));
   const children: ChildProcess[] = [];
@@ -97,17 +97,21 @@ export async function startRig(shape: SyntheticShape): Promise<GatewayRig> {
     const gateway = `http://127.0.0.1:${gatewayPort}`;
     await listsModel(`${gateway}/v1/models`);
 
-    const plain = run(process.execPath, [
-      YOUNG_GENERATION,
-      '--disable-warning=ExperimentalWarning',
-      join(ROOT, 'build/bench/plain-proxy.ts'),
-      direct,
-    ]);
-    const plainPort = await freePortOf(plain);
+    const plain = async (how: string): Promise<Omit<Way, 'name'>> => {
+      const child = run(process.execPath, [
+        YOUNG_GENERATION,
+        '--disable-warning=ExperimentalWarning',
+        join(ROOT, 'build/bench/plain-proxy.ts'),
+        direct,
+        how,
+      ]);
+      return { origin: `http://127.0.0.1:${await freePortOf(child)}`, pid: child.pid ?? null };
+    };
     const ways: Way[] = [
       { name: 'direct', origin: direct, pid: null },
       { name: 'llama.cpp router', origin: router, pid: routerProcess.pid ?? null },
-      { name: 'plain undici proxy', origin: `http://127.0.0.1:${plainPort}`, pid: plain.pid ?? null },
+      { name: 'plain undici proxy', ...(await plain('request')) },
+      { name: 'the same by undici.stream', ...(await plain('stream')) },
       { name: 'gateway, lane and admission on', origin: gateway, pid: landlord.pid ?? null },
     ];
     const notes: string[] = [];

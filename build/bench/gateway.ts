@@ -31,8 +31,8 @@ function plan(short: boolean) {
       : {
           shape: LARGE_SHAPE,
           streams: [
-            { clients: 1, tokens: 40, rounds: 6 },
-            { clients: 8, tokens: 20, rounds: 6 },
+            { clients: 1, tokens: 40, rounds: 12 },
+            { clients: 8, tokens: 20, rounds: 10 },
           ],
         },
     batch: short ? { samples: 3, depth: 4, batchTokens: 50 } : { samples: 60, depth: 16, batchTokens: 200 },
