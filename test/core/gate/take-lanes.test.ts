@@ -1,6 +1,6 @@
-import { renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type LaneFiles, laneFiles, slotFiles } from '../../../electron/core/gate/lane-files.ts';
 import { fileLocker } from '../../../electron/core/gate/locker.ts';
 import { enqueue, leave, newcomerName, ticketName } from '../../../electron/core/gate/queue.ts';
@@ -32,12 +32,18 @@ function tried(lane: LaneFiles, locker = real): 'taken' | 'busy' | 'queued' | 'u
   return 'taken';
 }
 
+/** Only for the clock: what the file system does keeps the real time. */
+function aMinuteLater(): void {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_000 });
+}
+
+afterEach(() => vi.useRealTimers());
+
 /** A lane that was taken, and taken again when nothing had changed in its folder for a while. */
 function calmLane(root: string): LaneFiles {
   const lane = laneFiles(root, '127.0.0.1_1');
   expect(tried(lane)).toBe('taken');
-  const longAgo = new Date(Date.now() - 60_000);
-  utimesSync(root, longAgo, longAgo);
+  aMinuteLater();
   expect([tried(lane), tried(lane)]).toEqual(['taken', 'taken']);
   return lane;
 }
@@ -79,14 +85,44 @@ describe('a lane in whose folder nothing changes', () => {
     expect(tried(lane)).toBe('taken');
   });
 
+  it('and that a link leads to is looked at where the link leads', () => {
+    using folder = tempFolder();
+    const root = join(folder.path, 'gates');
+    mkdirSync(join(folder.path, 'elsewhere'));
+    symlinkSync('elsewhere', root);
+    const lane = calmLane(root);
+    const ticket = enqueue(lane, ticketName('interactive', 1, 1, 'a'), PRIVATE_MODES, real);
+    expect(tried(lane)).toBe('queued');
+    leave(lane, ticket);
+    writeFileSync(join(root, 'other'), '');
+    renameSync(join(root, 'other'), slotFiles(lane, 0).lock);
+    expect(tried(lane)).toBe('taken');
+  });
+
+  it('whose lock comes out of a backup, the folder with the times that it had, is taken by the new one', () => {
+    using folder = tempFolder();
+    const longAgo = new Date(Date.now() - 3_600_000);
+    utimesSync(folder.path, longAgo, longAgo);
+    const lane = laneFiles(folder.path, '127.0.0.1_1');
+    writeFileSync(slotFiles(lane, 0).lock, '');
+    utimesSync(folder.path, longAgo, longAgo);
+    aMinuteLater();
+    expect([tried(lane), tried(lane)]).toEqual(['taken', 'taken']);
+    const { lock } = slotFiles(lane, 0);
+    writeFileSync(`${lock}.new`, '');
+    unlinkSync(lock);
+    renameSync(`${lock}.new`, lock);
+    utimesSync(folder.path, longAgo, longAgo);
+    expect(tried(lane)).toBe('taken');
+  });
+
   it('with a line in it already is looked at each time', () => {
     using folder = tempFolder();
     const lane = laneFiles(folder.path, '127.0.0.1_1');
     const ticket = enqueue(lane, ticketName('batch', 1, 1, 'a'), PRIVATE_MODES, real);
-    const longAgo = new Date(Date.now() - 60_000);
     // Taken before a batch ticket; then an interactive one comes into the same line.
     expect(tried(lane)).toBe('taken');
-    utimesSync(folder.path, longAgo, longAgo);
+    aMinuteLater();
     expect(tried(lane)).toBe('taken');
     const first = enqueue(lane, ticketName('interactive', 1, 1, 'a'), PRIVATE_MODES, real);
     expect(tried(lane)).toBe('queued');
