@@ -179,14 +179,21 @@ export class ChildSampler implements Sampler {
     const path = this.#options.childPath ?? fileURLToPath(new URL('./sampler-child.ts', import.meta.url));
     const cache =
       process.env.NODE_COMPILE_CACHE ?? getCompileCacheDir() ?? this.#options.compileCacheDir ?? null;
-    const child = spawn(this.#options.nodePath ?? process.execPath, [...CHILD_FLAGS, path], {
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-      env: {
-        ...process.env,
-        NODE_OPTIONS: '',
-        ...(cache === null ? {} : { NODE_COMPILE_CACHE: cache }),
-      },
-    });
+    let child: ChildProcess;
+    try {
+      child = spawn(this.#options.nodePath ?? process.execPath, [...CHILD_FLAGS, path], {
+        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+        env: {
+          ...process.env,
+          NODE_OPTIONS: '',
+          ...(cache === null ? {} : { NODE_COMPILE_CACHE: cache }),
+        },
+      });
+    } catch {
+      // Without memory for another process, and for other rare reasons, `spawn` throws instead of telling.
+      this.#lose(null, 'could not be started');
+      return;
+    }
     this.#child = child;
     this.#heardAtMs = this.#clock.monotonicMs();
     child.on('message', (message: FromSampler) => {
@@ -262,7 +269,7 @@ export class ChildSampler implements Sampler {
     this.#spawn();
   }
 
-  #lose(child: ChildProcess, why: string): void {
+  #lose(child: ChildProcess | null, why: string): void {
     if (this.#child !== child) return;
     this.#child = null;
     this.#refuseWaiting();

@@ -26,12 +26,18 @@ export function askChild<Answer>({
   limitMs,
 }: ChildQuestion): Promise<Answer | null> {
   return new Promise((resolve) => {
-    // Without a descriptor left there is a child with no streams, and an error follows.
-    const child: ChildProcess = spawn(nodePath, [fileURLToPath(entry)], {
-      stdio: ['pipe', 'pipe', 'ignore'],
-      timeout: limitMs,
-      killSignal: 'SIGKILL',
-    });
+    let child: ChildProcess;
+    try {
+      // Without a descriptor left there is a child with no streams, and an error follows.
+      child = spawn(nodePath, [fileURLToPath(entry)], {
+        stdio: ['pipe', 'pipe', 'ignore'],
+        timeout: limitMs,
+        killSignal: 'SIGKILL',
+      });
+    } catch {
+      // Without memory for another process, and for other rare reasons, `spawn` throws instead.
+      return resolve(null);
+    }
     let answer = '';
     const latest = setTimeout(() => resolve(null), limitMs + LATEST_MS).unref();
     child.once('error', () => resolve(null));

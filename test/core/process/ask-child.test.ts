@@ -42,6 +42,8 @@ it('has no answer of a child that fails, says no JSON, never reads, or is not th
   expect(await ask(`process.stdout.write('{"cut":');`)).toBeNull();
   expect(await ask('process.exit(0);')).toBeNull();
   expect(await ask('', { nodePath: join(folder, 'no-node') })).toBeNull();
+  // `spawn` throws where the path goes through a file, as where there is no memory for a process.
+  expect(await ask('', { nodePath: join(folder, 'child.mjs', 'node') })).toBeNull();
 });
 
 it('ends one that takes too long', async () => {
