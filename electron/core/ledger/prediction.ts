@@ -150,7 +150,7 @@ export function argsKey(args: readonly string[] | null): string {
   const kept: string[] = [];
   for (let index = 0; index < args.length; index++) {
     const arg = args[index] ?? '';
-    if (PASSING.has(arg)) index++;
+    if (PASSING.has(arg.split('=', 1)[0] ?? '')) index += arg.includes('=') ? 0 : 1;
     else if (index > 0 || arg.startsWith('-')) kept.push(arg);
   }
   return JSON.stringify(kept);

@@ -72,6 +72,8 @@ describe('where a predicted footprint comes from', () => {
   it('the flags that make a footprint do not include the program’s path', () => {
     expect(argsKey(['/a/llama-server', '-c', '1'])).toBe(argsKey(['/b/llama-server', '-c', '1']));
     expect(argsKey(['-c', '1'])).not.toBe(argsKey(['-c', '2']));
+    expect(argsKey(['-c', '1', '--port=5801'])).toBe(argsKey(['-c', '1', '--port', '5802']));
+    expect(argsKey(['--port=5801', '-c', '1'])).not.toBe(argsKey(['--port=5801', '-c', '2']));
   });
 });
 
