@@ -32,10 +32,14 @@ export function dialectOf(path: string): 'openai' | 'anthropic' {
 
 /**
  * Whether a path means what it says: it begins with a slash (RFC 9112 §3.2.1; a proxy is asked otherwise),
- * and climbs nowhere. With a key of ours, `/v1/../admin` would open what is behind `/v1` only.
+ * and climbs nowhere. With a key of ours, `/v1/../admin` would open what is behind `/v1` only. What no address
+ * may hold (RFC 3986), a `#` or `%u0073`, llama-server cuts off or decodes (cpp-httplib): it would answer
+ * `/v1/chat/completions#` without lane and admission.
  */
 export function isPlainPath(path: string): boolean {
-  return path.startsWith('/') && !/[/\\]\.{1,2}(?:[/\\]|$)/.test(decoded(path.split('?', 1)[0] ?? ''));
+  const [before = ''] = path.split('?', 1);
+  if (!path.startsWith('/') || path.includes('#') || /%u/i.test(before)) return false;
+  return !/[/\\]\.{1,2}(?:[/\\]|$)/.test(decoded(before));
 }
 
 export interface Endpoint {

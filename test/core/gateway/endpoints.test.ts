@@ -106,6 +106,10 @@ describe('a path that does not mean what it says is refused', () => {
     '*',
     '',
     'v1/models',
+    // llama-server (build 11669) takes these for /v1/chat/completions, and that for `model=m`.
+    '/v1/chat/completions#x',
+    '/v1/chat/completion%u0073',
+    '/props?model=m#x',
   ])('%s', (path) => {
     expect(isPlainPath(path)).toBe(false);
   });
@@ -115,6 +119,7 @@ describe('a path that does not mean what it says is refused', () => {
     '/v1/models/a..b',
     '/v1/models/..hidden',
     '/v1/models/model.gguf?x=../y',
+    '/v1/models?x=%u0073',
     '/',
     '/v1/files/%zz',
     '/index.html',
