@@ -266,6 +266,26 @@ describe('a deflected turn', () => {
     expect((await ask('writer')).headers['x-landlord-route']).toBe('local');
   });
 
+  it('whose body goes over the limit on its way is told so, and its provider is not blamed', async () => {
+    const from = landlord.events.length;
+    using lane = tryTurn(router.url, { session: 'elsewhere', reports: false });
+    expect(lane.kind).toBe('held');
+    const headers = {
+      'content-type': 'application/json',
+      'x-landlord-session': 'writer',
+      'transfer-encoding': 'chunked',
+    };
+    const pad = 'x'.repeat(64 * 1024 * 1024);
+    const body = `{"model":"small","stream":false,"messages":[],"pad":"${pad}"}`;
+    const sent = await request(gatewayPort(), 'POST', '/v1/chat/completions', headers, body);
+    expect(sent.status, sent.text).toBe(413);
+    expect(sent.json).toMatchObject({ error: { code: 'too_large' } });
+    expect(sent.headers['x-landlord-route']).toBe('local');
+    const next = await ask('writer');
+    expect(next.json).toEqual({ from: 'cloud' });
+    expect(landlord.events.slice(from).map(({ kind }) => kind)).not.toContain('backend_down');
+  });
+
   it('is not deflected where its agent is not set to be', async () => {
     const before = cloudSaw.length;
     using lane = tryTurn(router.url, { session: 'elsewhere', reports: false });

@@ -11,6 +11,7 @@ import type { GatewayParts } from './gateway.ts';
 import { headerText, requestHeaders } from './headers.ts';
 import { type Asker, modelOf, type Outcome } from './outcome.ts';
 import { ownRoute } from './own-entry.ts';
+import { BodyTooLarge } from './request-head.ts';
 import type { Route } from './route.ts';
 import { begunError, bodyFor, sendLocally } from './send-locally.ts';
 import { unsaidOf } from './unsaid.ts';
@@ -34,10 +35,14 @@ interface Deflected {
 export type SentElsewhere =
   | { readonly kind: 'sent'; readonly outcome: Outcome }
   /** The chain has nobody who may serve it now; in a sentence each, why. */
-  | { readonly kind: 'nobody'; readonly why: readonly string[] };
+  | { readonly kind: 'nobody'; readonly why: readonly string[] }
+  /** A body without an announced length went over the limit: nobody may serve it. */
+  | { readonly kind: 'too_large' };
 
 /** `failed`: its provider gave no answer, and the body may be spent. */
-type Tried = { readonly kind: 'over'; readonly outcome: Outcome } | { readonly kind: 'passed' | 'failed' };
+type Tried =
+  | { readonly kind: 'over'; readonly outcome: Outcome }
+  | { readonly kind: 'passed' | 'failed' | 'too_large' };
 
 /**
  * Down the fallback chain, for this one request: the next one tries local first again (rule 18). An
@@ -58,17 +63,21 @@ export async function sendElsewhere(
   const { fallbacks } = parts.settings();
   const well = fallbacks.filter((setting) => parts.health.objection(setting) === null);
   const ailing = fallbacks.filter((setting) => !well.includes(setting));
+  let isTooLarge = false;
   for (const setting of [...well, ...ailing]) {
     const objection = ailing.includes(setting) ? parts.health.objection(setting) : null;
     if (objection !== null) deflected.passed.push(objection);
     const tried = await tryEntry(deflected, setting, fallbackModel(setting, wanted, route.setting.name));
     if (tried.kind === 'over') return { kind: 'sent', outcome: tried.outcome };
-    if (exchange.departure.left || (tried.kind === 'failed' && exchange.head?.whole === false)) break;
+    isTooLarge = tried.kind === 'too_large';
+    if (isTooLarge || exchange.departure.left || (tried.kind === 'failed' && exchange.head?.whole === false))
+      break;
   }
   exchange.own['x-landlord-route'] = 'local';
   exchange.own['x-landlord-backend'] = route.setting.name;
   delete exchange.own['x-landlord-turn'];
-  return { kind: 'nobody', why: deflected.passed };
+  delete exchange.own['x-landlord-reason'];
+  return isTooLarge ? { kind: 'too_large' } : { kind: 'nobody', why: deflected.passed };
 }
 
 async function tryEntry(
@@ -122,7 +131,7 @@ async function toOwn(deflected: Deflected, setting: FallbackSetting, route: Rout
     const { outcome } = end;
     return { kind: 'over', outcome: { ...outcome, route: 'fallback', reason: outcome.reason ?? error.code } };
   }
-  if (end.kind === 'too_large') return { kind: 'failed' };
+  if (end.kind === 'too_large') return { kind: 'too_large' };
   passed.push(
     end.error.code === 'local_backend_busy'
       ? `${setting.name} is in use too.`
@@ -188,6 +197,8 @@ async function toAnother(
   if (end.kind === 'done' && isAway(end.status))
     parts.health.failed(setting, `it answered with status ${end.status}`);
   else if (end.kind === 'done') parts.health.worked(setting);
+  // No fault of its provider's.
+  else if (end.kind === 'refused' && end.error instanceof BodyTooLarge) return { kind: 'too_large' };
   else if (end.kind === 'refused') parts.health.failed(setting, end.error.message);
   if (end.kind !== 'refused') return { kind: 'over', outcome: outcomeOf(end, setting.name, error.code) };
   passed.push(`${setting.name} gave no answer (${end.error.message}).`);

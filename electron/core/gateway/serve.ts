@@ -28,7 +28,7 @@ const TOO_LARGE: GatewayRefusal = {
 const NO_PATH: GatewayRefusal = {
   status: 400,
   code: 'bad_input',
-  message: 'The address must be a path such as /v1/chat/completions, without . or .. in it.',
+  message: 'The address must be a path such as /v1/chat/completions, without ., .., # or %u in it.',
   numbers: {},
   retryAfterS: null,
 };
@@ -181,11 +181,15 @@ async function serveAdmitted(
       end = await instead(parts, exchange, route, asker, waiting, local.error);
       break;
     case 'too_large':
-      refuseBody(exchange.request, exchange.response, TOO_LARGE, exchange.dialect, exchange.own);
-      end = { ...refusedOutcome(route.setting, fail('bad_input', '').error, 413), reason: 'too_large' };
+      end = refuseTooLarge(exchange, route);
   }
   record(parts, exchange, route, asker, end);
   return end;
+}
+
+function refuseTooLarge({ request, response, dialect, own }: Exchange, { setting }: Route): Outcome {
+  refuseBody(request, response, TOO_LARGE, dialect, own);
+  return { ...refusedOutcome(setting, fail('bad_input', '').error, 413), reason: 'too_large' };
 }
 
 /** The turn is deflected where that is wished and set; else it is refused, with its reason. */
@@ -206,6 +210,7 @@ async function instead(
   if (mayGoElsewhere && asker.conduct.onBusy === 'fallback') {
     const sent = await sendElsewhere(parts, exchange, route, asker, waiting, error);
     if (sent.kind === 'sent') return sent.outcome;
+    if (sent.kind === 'too_large') return refuseTooLarge(exchange, route);
     error = { ...error, message: [error.message, ...sent.why].join(' ') };
   }
   // A denial of memory is in the log already, with its numbers (load-command.ts).
