@@ -24,14 +24,17 @@ export function whyInLog(lines: readonly string[], model: string): string | null
 /** An error in llama-server's words. */
 const ERROR = /^[\d.]+ E +/;
 const LAST_LINES = 40;
-/** What the log holds of ours. */
+/** What the log holds of ours, and what stands before each run (keeper-child.ts). */
 const OURS = '[landlord ';
+const STARTING = /^\[landlord [^\]]*\] starting /;
 
 /** Of a server that has ended: the line of its last run that says why, else its last one; null: it logged nothing. */
 export function lastWords(lines: readonly string[]): string | null {
-  const end = lines.findLastIndex((line) => !line.startsWith(OURS));
-  const from = lines.findLastIndex((line, at) => at < end && line.startsWith(OURS));
-  const run = lines.slice(from + 1, end + 1).slice(-LAST_LINES);
+  const from = lines.findLastIndex((line) => STARTING.test(line));
+  const run = lines
+    .slice(from + 1)
+    .filter((line) => !line.startsWith(OURS))
+    .slice(-LAST_LINES);
   const last = run.findLast((line) => line.trim() !== '');
   if (last === undefined) return null;
   const log = new LlamaLog();

@@ -52,6 +52,9 @@ describe('the last words of a server', () => {
     ],
     [[STARTING, '0.00.100.000 I srv    operator(): cleaning up'], 'srv    operator(): cleaning up'],
     [[STARTING, ENDED], null],
+    // What an earlier run said is no reason of this one.
+    [[STARTING, '0.00.100.000 E an earlier run: out of memory', ENDED, STARTING, ENDED], null],
+    [['0.00.100.000 E a run of which the start is too far back', ENDED], /too far back/],
     [[], null],
   ])('%j', (lines, said) => {
     const words = lastWords(lines);
