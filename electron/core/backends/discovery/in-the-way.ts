@@ -27,6 +27,8 @@ export function inTheWay(
   if (found.type === 'silent' && found.why === 'nothing') return [];
   const name = `port ${port}`;
   const who = whoListens(port, seen);
+  if (found.type === 'loading')
+    return [{ name, outcome: 'skipped', detail: [`${who} is loading its model: ask again when it has.`] }];
   const programs = listenersOn(port, seen).flatMap((one) => serverProgram(one.command ?? []) ?? []);
   const late =
     found.type === 'silent'

@@ -1,7 +1,7 @@
 import type { BackendKind } from '../../../../shared/settings.ts';
 import type { Clock } from '../../clock.ts';
 import type { Ask } from '../dialects/dialect.ts';
-import { type HttpFailure, httpClient } from '../http.ts';
+import { type HttpFailure, httpClient, saidBy } from '../http.ts';
 import { dialectFor } from '../make-backend.ts';
 import { parseProps } from '../server-props.ts';
 
@@ -15,6 +15,8 @@ export interface ProvenKind {
 /** What listens at an address. `other`: it answers, as none of those we know. */
 export type Found =
   | { readonly type: 'server'; readonly proven: ProvenKind }
+  /** A llama-server that says only this until its model is loaded. */
+  | { readonly type: 'loading' }
   | { readonly type: 'other'; readonly wantsKey: boolean }
   /** `nothing` listens; it did not answer in `time`; it hung up, or is out of `reach`. */
   | { readonly type: 'silent'; readonly why: 'nothing' | 'time' | 'reach' };
@@ -23,6 +25,9 @@ const SILENCE: Readonly<Partial<Record<HttpFailure['reason'], 'nothing' | 'time'
   refused: 'nothing',
   timed_out: 'time',
 };
+
+/** llama-server's answer to all that it is asked meanwhile (seen of build 11669). */
+const LOADING = 'Loading model';
 
 /** Lemonade also answers as Ollama does, so it is asked first. */
 const KINDS: readonly BackendKind[] = ['lemonade', 'llama-swap', 'ollama', 'lmstudio'];
@@ -47,6 +52,7 @@ export async function proveKind(
       const isRouter = props.role === 'router';
       return { type: 'server', proven: { kind: 'llama.cpp', isRouter, version: props.version } };
     }
+    if (answer.status === 503 && saidBy(answer) === LOADING) return { type: 'loading' };
     for (const kind of KINDS) {
       const identity = await dialectFor(kind, url, clock)?.identify(ask);
       if (identity?.ok === true) {

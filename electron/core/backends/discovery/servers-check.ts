@@ -135,6 +135,8 @@ function namedCheck(
       : `start the server, or correct the url of backend ${name}.`;
     return { name, outcome: ours ? 'skipped' : 'failed', detail: [`nothing answers at ${url}.`, detail] };
   }
+  if (found.type === 'loading')
+    return { name, outcome: 'ok', detail: [`a llama-server at ${url} is loading its model.`, ...here] };
   if (found.type === 'silent') {
     return {
       name,

@@ -53,6 +53,22 @@ describe('what a server is comes from its answers, not from its port', () => {
     expect((await at([server.port]).look())[0]?.name).toBe(`llama-${server.port}`);
   });
 
+  it('a llama-server that loads its model is one at the first look after it has', async () => {
+    let isLoading = true;
+    const server = await play((_stage, asked) => {
+      if (isLoading)
+        return {
+          status: 503,
+          body: { error: { message: 'Loading model', type: 'unavailable_error', code: 503 } },
+        };
+      return asked.path === '/props' ? { body: { default_generation_settings: { n_ctx: 8 } } } : undefined;
+    });
+    const discovery = at([server.port]);
+    expect(await discovery.look()).toEqual([]);
+    isLoading = false;
+    expect((await discovery.look())[0]?.name).toBe(`llama-${server.port}`);
+  });
+
   it('nothing, silence, a page and any other JSON are none', async () => {
     const silent = await play(() => 'hang');
     const page = await play(() => ({ body: '<html>' }));

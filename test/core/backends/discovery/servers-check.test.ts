@@ -83,6 +83,21 @@ describe('what doctor says of servers', () => {
     expect(said.right).toMatch(/^ok: ollama 0\.34\.2 answers at http:\S+\.$/);
   });
 
+  it('a llama-server that loads its model, named and found', async () => {
+    const loading = { status: 503, body: { error: { message: 'Loading model', code: 503 } } };
+    const [named, found] = [await serve(() => loading, loading), await serve(() => loading, loading)];
+    open.push(named, found);
+    const port = Number(new URL(found.url).port);
+    const said = await check({
+      backends: [backendSetting({ name: 'named', url: named.url })],
+      processes: [listener(port, { command: ['llama-server', '--port', `${port}`] })],
+    });
+    expect(said.named).toMatch(/^ok: a llama-server at \S+ is loading its model/);
+    expect(said[`port ${port}`]).toMatch(
+      /^skipped: process 42 \(llama-server\) is loading its model: ask again/,
+    );
+  });
+
   it('models of which no size can be foretold, since their files are elsewhere', async () => {
     const router = await play('llama.cpp router');
     const says = async (...paths: readonly string[]) => {
