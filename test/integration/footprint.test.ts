@@ -63,6 +63,38 @@ describe.each(Object.entries(WIDE_MODELS))('of the widths of %s', (name, spec) =
   });
 });
 
+describe('slots', () => {
+  const named = (models: Readonly<Record<string, GgufSpec>>, name: string): GgufSpec => {
+    const spec = models[name];
+    if (spec === undefined) throw new Error(`there is no ${name}`);
+    return spec;
+  };
+
+  it.each([
+    '-c 4096 -no-kvu',
+    '-c 4096 -no-kvu -np 2',
+    '--kv-unified-per-slot 1000',
+    '--kv-unified-per-slot 1000 -np 3',
+    '--kv-unified-per-slot 1000 -np 3 -kvu',
+  ])('share a cache as llama-server has it with %s', async (line) => {
+    const { logged, ours } = await compare('gemma3', named(SMALL_MODELS, 'gemma3'), line.split(' '));
+    expect(logged.kvMib).toBeGreaterThan(0);
+    expect(Math.abs(ours.kvBytes / MIB - logged.kvMib)).toBeLessThan(0.02);
+  });
+
+  it.each(Object.keys(WIDE_MODELS).filter((name) => /Falcon|3\.5/.test(name)))(
+    'of %s have their states copied twice: compute buffers are within a tenth, or 32 MiB',
+    async (name) => {
+      const args = ['-c', '16384', '-np', '32'];
+      const { logged, ours } = await compare(name, named(WIDE_MODELS, name), args);
+      expect(logged.stateMib).toBeGreaterThan(0);
+      expect(Math.abs(ours.computeBytes / MIB - logged.computeMib)).toBeLessThan(
+        Math.max(32, logged.computeMib / 10),
+      );
+    },
+  );
+});
+
 describe('files of an older version', () => {
   const ofVersion = async (version: number): Promise<string> => {
     const path = await writeGguf(join(folder, `v${version}.gguf`), llama());

@@ -59,7 +59,7 @@ const WITH_VALUE: Readonly<Record<string, Change>> = {
   },
 };
 
-/** Sizes one cache for all slots, where no context is asked for. */
+/** Sizes the context of all slots together, where none is asked for. */
 const PER_SLOT = '--kv-unified-per-slot';
 
 /** The longest that a draft may be; it counts only where next-token layers draft. */
@@ -161,7 +161,7 @@ export function commandFlags(args: readonly string[]): LoadFlags {
     };
   }
   if (perSlot !== null && flags.contextTokens === null)
-    flags = { ...flags, contextTokens: perSlot * slotsOf(flags).sequences, unified: true };
+    flags = { ...flags, contextTokens: perSlot * slotsOf(flags).sequences };
   return flags;
 }
 

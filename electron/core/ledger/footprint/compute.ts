@@ -50,13 +50,11 @@ function layerStretches(facts: ModelFacts, flags: LoadFlags, shape: CacheShape):
     attention,
     latent,
     Math.max(attention, latent) + selectionElements(facts, cells),
-    stateElements(facts),
     3 * facts.layers.length * facts.layerEmbedding + 5 * embedding,
   ];
   return (
     masks +
-    batch(Math.max(...stretches)) +
-    stateCopies(facts, flags) +
+    Math.max(batch(Math.max(...stretches)), batch(stateElements(facts)) + stateCopies(facts, flags)) +
     expandedBytes(facts, flags, cells) +
     turnedBytes(facts, flags, cells)
   );
@@ -104,11 +102,11 @@ function stateElements(facts: ModelFacts): number {
   return inner + 5 * facts.embedding;
 }
 
-/** A layer's states are gathered from all sequences before they change. */
+/** A layer's states are gathered from all sequences, and stand beside the changed ones. */
 function stateCopies(facts: ModelFacts, flags: LoadFlags): number {
   const { recurrent } = facts;
   if (recurrent === null) return 0;
-  return slotsOf(flags).sequences * (recurrent.convolutionElements + recurrent.stateElements) * 4;
+  return 2 * slotsOf(flags).sequences * (recurrent.convolutionElements + recurrent.stateElements) * 4;
 }
 
 /** A mask for the full cache, another for the window's. */

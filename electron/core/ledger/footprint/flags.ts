@@ -11,7 +11,7 @@ export interface LoadFlags {
   readonly contextTokens: number | null;
   /** Sequences at once. null: 4 that share one cache. */
   readonly slots: number | null;
-  /** One cache for all slots. null: only where the slots are llama-server's own choice. */
+  /** One cache for all slots; always so where the slots are llama-server's own choice. null: not given. */
   readonly unified: boolean | null;
   readonly batch: number;
   readonly ubatch: number;
@@ -117,6 +117,6 @@ export interface Slots {
 /** Slots auto are 4 on one cache; asked for, each has its own unless told otherwise. */
 export function slotsOf(flags: LoadFlags): Slots {
   const sequences = flags.slots ?? AUTO_SLOTS;
-  const unified = flags.unified ?? flags.slots === null;
+  const unified = flags.slots === null || flags.unified === true;
   return { sequences, streams: unified ? 1 : sequences };
 }

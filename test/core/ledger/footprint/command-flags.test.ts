@@ -57,7 +57,7 @@ describe('a llama-server command line', () => {
     ['--spec-type ngram-mod,draft-dflash --draft-max 9', { rollbackTokens: 9 }],
     ['--spec-type ngram-mod --draft-max 9', {}],
     ['-mla 3', { latentCache: true }],
-    ['--kv-unified-per-slot 8192 -np 2', { slots: 2, contextTokens: 16_384, unified: true }],
+    ['--kv-unified-per-slot 8192 -np 2', { slots: 2, contextTokens: 16_384 }],
     ['--kv-unified-per-slot 8192 -c 4096', { contextTokens: 4096 }],
     ['--fit off', { fit: false }],
     ['-fitt 256', { fitMarginBytes: 256 * 1_048_576 }],
@@ -96,6 +96,8 @@ describe('a llama-server command line', () => {
     expect(slotsOf(parsed('-np 1'))).toEqual({ sequences: 1, streams: 1 });
     expect(slotsOf(parsed('-np 2'))).toEqual({ sequences: 2, streams: 2 });
     expect(slotsOf(parsed('-np 2 -kvu'))).toEqual({ sequences: 2, streams: 1 });
-    expect(slotsOf(parsed('-no-kvu'))).toEqual({ sequences: 4, streams: 4 });
+    expect(slotsOf(parsed('-no-kvu'))).toEqual({ sequences: 4, streams: 1 });
+    expect(slotsOf(parsed('-no-kvu -np 2'))).toEqual({ sequences: 2, streams: 2 });
+    expect(slotsOf(parsed('--kv-unified-per-slot 512 -np 2'))).toEqual({ sequences: 2, streams: 2 });
   });
 });
