@@ -27,6 +27,10 @@ const WITH_VALUE: Readonly<Record<string, Change>> = {
   '-fa': (flags, value) => ({ ...flags, flashAttention: flashAttention(value) }),
   '-ngl': (flags, value) => ({ ...flags, gpuLayers: layerCount(value) }),
   '-ncmoe': (flags, value) => ({ ...flags, cpuExpertLayers: count(value, 0, 0) ?? 0 }),
+  '--moe-cache-mib': (flags, value) => ({
+    ...flags,
+    expertCacheBytes: (count(value, 0, 0) ?? 0) * 1_048_576,
+  }),
   '-ncffn': (flags, value) => ({ ...flags, cpuFeedForwardLayers: count(value, 0, 0) ?? 0 }),
   '-ot': (flags, value) => ({ ...flags, overrides: [...flags.overrides, ...overridesOf(value)] }),
   '-fit': (flags, value) => ({ ...flags, fit: !/^(?:off|0|false)$/i.test(value) }),
@@ -34,13 +38,16 @@ const WITH_VALUE: Readonly<Record<string, Change>> = {
   '-mla': (flags, value) => ({ ...flags, latentCache: value !== '0' }),
   '-ts': (flags, value) => ({ ...flags, devices: Math.max(flags.devices, shares(value)) }),
   '-dev': (flags, value) => device(flags, value),
-  '-sm': (flags, value) => (value === 'none' ? { ...flags, devices: 1 } : flags),
   '-ctkd': (flags, value) => ({ ...flags, draft: { ...flags.draft, cacheTypeK: value.toLowerCase() } }),
   '-ctvd': (flags, value) => ({ ...flags, draft: { ...flags.draft, cacheTypeV: value.toLowerCase() } }),
   '-ngld': (flags, value) => ({ ...flags, draft: { ...flags.draft, gpuLayers: layerCount(value) } }),
   '-ncmoed': (flags, value) => ({
     ...flags,
     draft: { ...flags.draft, cpuExpertLayers: count(value, 0, 0) ?? 0 },
+  }),
+  '-otd': (flags, value) => ({
+    ...flags,
+    draft: { ...flags.draft, overrides: [...flags.draft.overrides, ...overridesOf(value)] },
   }),
   '-devd': (flags, value) =>
     value === 'none' ? { ...flags, draft: { ...flags.draft, gpuLayers: 0 } } : flags,
@@ -61,6 +68,9 @@ const WITH_VALUE: Readonly<Record<string, Change>> = {
 
 /** Sizes the context of all slots together, where none is asked for. */
 const PER_SLOT = '--kv-unified-per-slot';
+
+/** `none` uses one device, whatever else names several. */
+const SPLIT_MODE = '-sm';
 
 /** The longest that a draft may be; it counts only where next-token layers draft. */
 const DRAFT_TOKENS = new Set(['--spec-draft-n-max', '--draft-max', '--draft', '--draft-n']);
@@ -109,6 +119,8 @@ const SPELLINGS: Readonly<Record<string, string>> = {
   '--gpu-layers-draft': '-ngld',
   '--n-gpu-layers-draft': '-ngld',
   '--spec-draft-ngl': '-ngld',
+  '--override-tensor-draft': '-otd',
+  '--spec-draft-override-tensor': '-otd',
   '--n-cpu-moe-draft': '-ncmoed',
   '--spec-draft-n-cpu-moe': '-ncmoed',
   '--spec-draft-ncmoe': '-ncmoed',
@@ -130,6 +142,7 @@ export function commandFlags(args: readonly string[]): LoadFlags {
   let flags = DEFAULT_FLAGS;
   let draftTokens: number | null = null;
   let perSlot: number | null = null;
+  let isSplit = true;
   for (let index = 0; index < args.length; index++) {
     const [name, given] = nameAndValue(args[index] ?? '');
     const next = given ?? args[index + 1] ?? '';
@@ -143,6 +156,9 @@ export function commandFlags(args: readonly string[]): LoadFlags {
     } else if (change !== undefined) {
       flags = change(flags, next);
       if (given === null) index++;
+    } else if (name === SPLIT_MODE) {
+      isSplit = next !== 'none';
+      if (given === null) index++;
     } else if (name === PER_SLOT) {
       perSlot = count(next, perSlot, 1);
       if (given === null) index++;
@@ -151,6 +167,7 @@ export function commandFlags(args: readonly string[]): LoadFlags {
       if (given === null) index++;
     }
   }
+  if (!isSplit) flags = { ...flags, devices: Math.min(1, flags.devices) };
   if (draftTokens !== null) {
     const asked = draftTokens;
     const each = (kept: number): number => (kept > 0 ? asked : 0);
@@ -177,7 +194,8 @@ export function flagOf(name: string): FlagName {
     const known = ownEntry(SPELLINGS, flag) ?? flag;
     if (known === '--metrics' || ownEntry(ALONE, known) !== undefined)
       return { flag: known, takes: 'nothing' };
-    const takesValue = ownEntry(WITH_VALUE, known) ?? (DRAFT_TOKENS.has(known) || known === PER_SLOT);
+    const takesValue =
+      ownEntry(WITH_VALUE, known) ?? (DRAFT_TOKENS.has(known) || known === PER_SLOT || known === SPLIT_MODE);
     if (takesValue) return { flag, takes: 'value' };
   }
   return { flag: `--${name}`, takes: 'unknown' };

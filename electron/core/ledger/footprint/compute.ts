@@ -16,7 +16,7 @@ export const FEW_OUTPUTS_BUILD = 9450;
  *   feed-forward   masks + 3 × feed-forward width + 5 × embedding
  *   experts        masks + the same of all at work, or their results side by side
  *   attention      masks + queries, keys and residuals; the whole score matrix without flash attention
- *   state          masks + 6 × the state's inner width, or 2 × the convolution's + 5 × embedding
+ *   state          masks + 6 × the state's inner width, or 2 × the convolution's + 5 × embedding, and the states twice
  *   selection      attention + what an indexer computes of each cell, and the tokens it has chosen
  *   layers' own    3 × each layer's own embedding + 5 × embedding
  *   output         vocabulary × outputs, and what is still held there: on one device alone

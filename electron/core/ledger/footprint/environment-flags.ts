@@ -19,6 +19,7 @@ const WITH_VALUE: Readonly<Record<string, string>> = {
   FLASH_ATTN: '--flash-attn',
   N_GPU_LAYERS: '--gpu-layers',
   N_CPU_MOE: '--n-cpu-moe',
+  MOE_CACHE_MIB: '--moe-cache-mib',
   N_CPU_FFN: '--n-cpu-ffn',
   OVERRIDE_TENSOR: '--override-tensor',
   DEVICE: '--device',

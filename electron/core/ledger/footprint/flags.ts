@@ -22,6 +22,8 @@ export interface LoadFlags {
   readonly gpuLayers: number | null;
   /** Experts of the first so many layers stay in the host's memory. */
   readonly cpuExpertLayers: number;
+  /** Of those that stay there, the ones in use are kept on the device too, up to so much (`--moe-cache-mib`). */
+  readonly expertCacheBytes: number;
   /** Feed-forward weights of the first so many layers do. */
   readonly cpuFeedForwardLayers: number;
   readonly overrides: readonly TensorOverride[];
@@ -43,6 +45,7 @@ export interface LoadFlags {
     readonly gpuLayers: number | null;
     readonly ubatch: number | null;
     readonly cpuExpertLayers: number;
+    readonly overrides: readonly TensorOverride[];
   };
   /** How many devices share the model, each with buffers of its own; 0: none is used. */
   readonly devices: number;
@@ -80,6 +83,7 @@ export const DEFAULT_FLAGS: LoadFlags = {
   flashAttention: 'auto',
   gpuLayers: null,
   cpuExpertLayers: 0,
+  expertCacheBytes: 0,
   cpuFeedForwardLayers: 0,
   overrides: [],
   fullWindowCache: false,
@@ -88,7 +92,14 @@ export const DEFAULT_FLAGS: LoadFlags = {
   latentCache: false,
   nextTokenDraft: 0,
   rollbackTokens: 0,
-  draft: { cacheTypeK: 'f16', cacheTypeV: 'f16', gpuLayers: null, ubatch: null, cpuExpertLayers: 0 },
+  draft: {
+    cacheTypeK: 'f16',
+    cacheTypeV: 'f16',
+    gpuLayers: null,
+    ubatch: null,
+    cpuExpertLayers: 0,
+    overrides: [],
+  },
   devices: 1,
   fit: true,
   fitMarginBytes: FIT_MARGIN_BYTES,

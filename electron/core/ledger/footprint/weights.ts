@@ -40,7 +40,13 @@ export function weightBytes(
   // The copy goes by the embedding's name where a pattern names it, else to the output's place.
   const copy =
     tied && embedding !== undefined && place(embedding.name, 'output.weight') ? embedding.bytes : 0;
-  return { deviceBytes: device + copy, hostBytes: all - device };
+  const hostExperts = used.reduce(
+    (sum, tensor) => sum + (EXPERT_TENSOR.test(tensor.name) && !place(tensor.name) ? tensor.bytes : 0),
+    0,
+  );
+  const cached =
+    flags.devices === 0 || flags.gpuLayers === 0 ? 0 : Math.min(flags.expertCacheBytes, hostExperts);
+  return { deviceBytes: device + copy + cached, hostBytes: all - device };
 }
 
 /** These load the feed-forward part of next-token blocks, drafting or not (seen on llama.cpp 11669). */

@@ -38,6 +38,12 @@ describe('a llama-server command line', () => {
     ['--device CUDA0,CUDA1', { devices: 2 }],
     ['-ts 3,1,0', { devices: 2 }],
     ['-ts 3,1 -sm none', {}],
+    ['-sm none -ts 3,1', {}],
+    ['--split-mode none --device CUDA0,CUDA1', {}],
+    ['-sm none -sm layer -ts 3,1', { devices: 2 }],
+    ['-sm none -dev none', { gpuLayers: 0, devices: 0 }],
+    ['-cmoe --moe-cache-mib 2048', { cpuExpertLayers: Number.MAX_SAFE_INTEGER, expertCacheBytes: 2 ** 31 }],
+    ['-otd a=CPU', { draft: { ...DEFAULT_FLAGS.draft, overrides: [{ pattern: 'a', buffer: 'CPU' }] } }],
     ['-ncmoe 12', { cpuExpertLayers: 12 }],
     ['--cpu-moe', { cpuExpertLayers: Number.MAX_SAFE_INTEGER }],
     ['--swa-full', { fullWindowCache: true }],
@@ -88,6 +94,7 @@ describe('a llama-server command line', () => {
       gpuLayers: 5,
       ubatch: 64,
       cpuExpertLayers: 0,
+      overrides: [],
     });
   });
 

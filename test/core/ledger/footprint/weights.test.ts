@@ -57,6 +57,17 @@ describe('on a device of its own memory', () => {
     expect(kv({ cacheOnDevice: false })).toBe(0);
   });
 
+  it('lie as many experts of those that stay on the host as their cache holds, and no more', () => {
+    const all = bytesOf(experts, /_exps/);
+    const moved = device(experts, { cpuExpertLayers: 99 });
+    const cached = (expertCacheBytes: number, changes: Partial<LoadFlags> = {}): number =>
+      device(experts, { cpuExpertLayers: 99, expertCacheBytes, ...changes });
+    expect(cached(1_048_576)).toBe(moved + 1_048_576);
+    expect(cached(2 ** 40)).toBe(moved + all);
+    expect(device(experts, { expertCacheBytes: 2 ** 40 })).toBe(device(experts));
+    expect(cached(2 ** 40, { gpuLayers: 0 })).toBe(0);
+  });
+
   it('lie no experts of the first layers with --n-cpu-moe', () => {
     const expert = (layers: string) => bytesOf(experts, new RegExp(`^blk\\.[${layers}]\\.ffn_\\w+_exps`));
     expect(device(experts, { cpuExpertLayers: 2 })).toBe(device(experts) - expert('01'));
