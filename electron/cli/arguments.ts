@@ -25,7 +25,8 @@ export function parseInvocation(command: CommandInfo, args: readonly string[]): 
       strict: true,
     });
   } catch (thrown) {
-    return fail('bad_input', firstSentence(messageOf(thrown)));
+    const hint = takesFlags && end < 0 ? ' Flags as llama-server has them follow --.' : '';
+    return fail('bad_input', `${firstSentence(messageOf(thrown))}${hint}`);
   }
   const { values } = parsed;
   const wrong = takesCommand

@@ -109,6 +109,10 @@ describe('landlord estimate', () => {
     expect(drafting.kvBytes).toBe(2 * (plain.kvBytes ?? 0));
     expect((await estimate(model, '--', '-md', join(folder, 'none.gguf'))).code).toBe(65);
     expect((await estimate('--', '-c', '4096')).code).toBe(64);
+    expect(await estimate(model, '-c', '4096')).toMatchObject({
+      code: 64,
+      err: expect.stringContaining("Unknown option '-c'. Flags as llama-server has them follow --."),
+    });
   });
 
   it('asks llama.cpp itself, and says whether it could', async () => {
