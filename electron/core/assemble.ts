@@ -155,7 +155,11 @@ export async function assemble(
   const reference = referencesInChild({ nodePath: process.execPath });
   const forecaster = await durableForecaster(store, () => loop.settings, { reference });
   late.push((facts) => forecaster.takeUp?.(facts.get(FOOTPRINTS)));
-  const loads = new LoadWatch(forecaster, () => loop.wake());
+  const loads = new LoadWatch(
+    forecaster,
+    () => loop.wake(),
+    () => ledger.bookings(),
+  );
   const intents = new Intents(store);
   const wishKeeper = new WishKeeper(store);
   const parking = parkingFor({

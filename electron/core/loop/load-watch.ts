@@ -1,10 +1,12 @@
 import type { ModelStatus } from '../../../shared/state.ts';
+import { isStale } from '../devices/sample.ts';
+import type { Booking } from '../ledger/booking.ts';
 import { type DeviceKind, kindOn } from '../ledger/footprint/device-kind.ts';
 import type { Footprint } from '../ledger/footprint/estimate.ts';
 import { afterFirstUse, type LoadMeasurement, measureStep } from './measure.ts';
 import { holdsMemory, type ModelView } from './model-view.ts';
 import type { Models } from './models.ts';
-import { isMissing } from './off-card.ts';
+import { isMissing, spilledBytes } from './off-card.ts';
 import { type OtherHolders, otherHolders } from './other-holders.ts';
 import type { Sight } from './sight.ts';
 
@@ -55,18 +57,21 @@ const LEARN_SHARE = 0.02;
 export class LoadWatch {
   readonly #forecaster: Forecaster;
   readonly #wake: () => void;
+  readonly #bookings: () => readonly Booking[];
   readonly #asked = new Map<string, string>();
   readonly #measuring = new Map<string, LoadMeasurement>();
   readonly #others = new Map<string, OtherHolders>();
-  /** Of each measurement: which other models held memory there when it began. */
+  /** Of each measurement: which other models and agents held memory there when it began. */
   readonly #beside = new Map<string, string>();
   readonly #rests = new Map<string, Rest>();
   readonly #learned = new Map<string, number>();
   #sight: Sight | null = null;
 
-  constructor(forecaster: Forecaster, wake: () => void) {
+  /** `bookings`: the ledger's lines, for what agents and reserved jobs hold beside models. */
+  constructor(forecaster: Forecaster, wake: () => void, bookings: () => readonly Booking[] = () => []) {
     this.#forecaster = forecaster;
     this.#wake = wake;
+    this.#bookings = bookings;
     forecaster.onBetter?.((modelId) => {
       this.#asked.delete(modelId);
       this.#wake();
@@ -75,15 +80,21 @@ export class LoadWatch {
 
   look(view: ModelView, before: ModelStatus | undefined, sight: Sight, models: Models, nowMs: number): void {
     this.#sight = sight;
+    // What was learned of it counts for its next load, whoever begins that.
+    if (before !== undefined && holdsMemory(before) && !holdsMemory(view.status)) this.#asked.delete(view.id);
     this.#ask(view, models);
-    this.#rests.set(view.id, restOf(view.status, this.#rests.get(view.id), nowMs));
-    if (view.status === 'loading' && before !== 'loading') this.#begin(view, before, sight, models, nowMs);
+    const rest = this.#rests.get(view.id);
+    this.#rests.set(view.id, restOf(view.status, rest, nowMs));
+    // While it was out of sight it may have left and come again.
+    if (before === undefined) this.#measuring.delete(view.id);
+    if (view.status === 'loading' && before !== 'loading')
+      this.#begin(view, before === undefined ? undefined : rest, sight, models, nowMs);
     // Of one load the most counts, and the next one begins anew.
     if (view.status === 'loaded' && before !== 'loaded') this.#learned.delete(view.id);
     this.#measure(view, sight, models, nowMs);
     if (view.status !== 'loaded' || !view.atRest || nowMs - view.observed.sinceMs <= LEARN_AFTER_MS) return;
     const bytes = processBytes(view, sight, nowMs);
-    if (bytes !== null) this.#learn(view, bytes);
+    if (bytes !== null) this.#learn(view, bytes, sight, nowMs);
   }
 
   /** Asks for a prediction once per set of flags; the answer comes with a later step. */
@@ -126,36 +137,34 @@ export class LoadWatch {
     this.#asked.clear();
   }
 
-  #begin(
-    view: ModelView,
-    before: ModelStatus | undefined,
-    sight: Sight,
-    models: Models,
-    nowMs: number,
-  ): void {
-    // By the time a load is seen it may have taken its first gigabytes.
-    const earlier = sight.readingAt(view.deviceId, nowMs - BEFORE_MS);
-    const { freeBytes, takenAtMs } = earlier ?? {
-      ...sight.free(view.deviceId, nowMs),
-      takenAtMs: nowMs,
-    };
+  /** `rest`: how it was until then; undefined: it was not seen. */
+  #begin(view: ModelView, rest: Rest | undefined, sight: Sight, models: Models, nowMs: number): void {
+    // By the time a load is seen it may have taken its first gigabytes, and a step may come late.
+    const beforeMs = Math.min(nowMs, view.observed.sinceMs) - BEFORE_MS;
+    const earlier = sight.readingAt(view.deviceId, beforeMs);
+    const freeBytes = earlier?.freeBytes ?? sight.free(view.deviceId, nowMs).freeBytes;
     models.remember(view.id, { freeAtLoadBytes: freeBytes, settledBytes: null });
     this.#measuring.delete(view.id);
     this.#others.delete(view.id);
-    // A load seen half-way has already taken an unknown part.
-    if (before === undefined || freeBytes === null || view.deviceId === null) return;
-    if (this.#hasJustMoved(view, models, takenAtMs)) return;
-    this.#beside.set(view.id, holdersBeside(view.id, view.deviceId, models));
+    // A load seen half-way has already taken an unknown part, and an old reading says nothing of that moment.
+    if (rest === undefined || earlier === null || isStale(earlier, beforeMs)) return;
+    if (earlier.freeBytes === null || view.deviceId === null) return;
+    if (rest.holds || earlier.takenAtMs - rest.sinceMs < GIVING_BACK_MS) return;
+    if (this.#hasJustMoved(view, models, earlier.takenAtMs, nowMs)) return;
+    const beside = this.#holdersBeside(view.id, view.deviceId, models);
+    if (beside === null) return;
+    this.#beside.set(view.id, beside);
     this.#measuring.set(view.id, {
       modelId: view.id,
       deviceId: view.deviceId,
-      freeBeforeBytes: freeBytes,
+      freeBeforeBytes: earlier.freeBytes,
       othersBeforeBytes: this.#othersOf(view, view.deviceId, sight, models, nowMs),
       settledBytes: null,
       loadedAtMs: null,
       lastFreeBytes: null,
       lastSampleAtMs: null,
       steadySamples: 0,
+      steadyFromMs: null,
     });
   }
 
@@ -171,9 +180,16 @@ export class LoadWatch {
           (other.status === 'loading' || other.status === 'stopping'),
       );
     // Some loads and ends are too short to be seen under way.
-    const changed = this.#beside.get(view.id) !== holdersBeside(view.id, measurement.deviceId, models);
-    if (!holdsMemory(view.status) || view.status === 'stopping' || disturbed || changed) {
+    const changed = this.#beside.get(view.id) !== this.#holdersBeside(view.id, measurement.deviceId, models);
+    // Asleep it holds less than it takes; and where it really is may be known only once it is loaded.
+    const isThere =
+      (view.status === 'loading' || view.status === 'loaded') && view.deviceId === measurement.deviceId;
+    if (!isThere || disturbed || changed) {
       this.#measuring.delete(view.id);
+      return;
+    }
+    if (measurement.settledBytes !== null && measurement.othersBeforeBytes === null && !isUsed(view)) {
+      this.#measuring.set(view.id, beforeFirstUse(measurement, sight, nowMs));
       return;
     }
     const begins =
@@ -183,7 +199,7 @@ export class LoadWatch {
     const started =
       begins && measurement.loadedAtMs === null ? { ...measurement, loadedAtMs: nowMs } : measurement;
     const others = this.#othersOf(view, measurement.deviceId, sight, models, nowMs);
-    const step = measureStep(started, sight.free(view.deviceId, nowMs), others);
+    const step = measureStep(started, sight.free(view.deviceId, nowMs), others, sight.processesAtMs);
     if (step.type === 'go on') {
       this.#measuring.set(view.id, step.measurement);
       return;
@@ -192,18 +208,45 @@ export class LoadWatch {
     if (step.type === 'given up') return;
     if (measurement.settledBytes === null) this.#measuring.set(view.id, afterFirstUse(started, step.bytes));
     models.remember(view.id, { settledBytes: step.bytes });
-    if (processBytes(view, sight, nowMs) === null) this.#learn(view, step.bytes);
+    if (processBytes(view, sight, nowMs) === null) this.#learn(view, step.bytes, sight, nowMs);
   }
 
   /** Another model came shortly before that reading or after it, and would be counted with this one; or left, and gives back what this one takes. */
-  #hasJustMoved(view: ModelView, models: Models, readingAtMs: number): boolean {
-    return models.views().some((other) => {
-      const rest = this.#rests.get(other.id);
-      if (other.id === view.id || rest === undefined) return false;
+  #hasJustMoved(view: ModelView, models: Models, readingAtMs: number, nowMs: number): boolean {
+    const others = models.views().filter((other) => other.id !== view.id);
+    const listed = new Set([view.id, ...others.map((other) => other.id)]);
+    for (const [id, rest] of this.#rests) {
+      if (listed.has(id)) continue;
+      // Its server no longer answers, or no longer lists it: what it held may be on its way back.
+      const leftAtMs = rest.kind === 'less' ? rest.sinceMs : rest.seenAtMs;
+      if (readingAtMs - leftAtMs < GIVING_BACK_MS) return true;
+      this.#rests.delete(id);
+    }
+    return others.some((other) => {
+      // In the same step some are looked at only after this one.
+      const rest = restOf(other.status, this.#rests.get(other.id), nowMs);
       if (rest.kind === 'whole')
         return other.deviceId === view.deviceId && readingAtMs - rest.sinceMs < COMING_MS;
       return readingAtMs - rest.sinceMs < GIVING_BACK_MS;
     });
+  }
+
+  /**
+   * The other models that hold memory on a device, and which of them sleep, and what agents have there, as one
+   * text. null: a reserved job is there, which takes and gives back as it likes.
+   */
+  #holdersBeside(modelId: string, deviceId: string, models: Models): string | null {
+    const lines = this.#bookings().filter((line) => line.kind !== 'model' && line.deviceId === deviceId);
+    if (lines.some((line) => line.kind === 'reserved')) return null;
+    return [
+      ...models
+        .views()
+        .filter((other) => other.id !== modelId && other.deviceId === deviceId && holdsMemory(other.status))
+        .map((other) => `${other.id} ${other.status === 'sleeping'}`),
+      ...lines.map((line) => `${line.id} ${line.state} ${line.measuredBytes ?? line.predictedBytes}`),
+    ]
+      .sort()
+      .join('\n');
   }
 
   /** What others hold there; who they were when the load began is kept with it. */
@@ -212,14 +255,19 @@ export class LoadWatch {
     const before = this.#others.get(view.id) ?? null;
     const ownPid = view.observed.process?.pid ?? null;
     const known = before?.heldByPid ?? null;
-    const now = otherHolders(sight.processes(nowMs), deviceId, modelPids, known, ownPid);
+    const now = otherHolders(sight.processesKnown(nowMs), deviceId, modelPids, known, ownPid);
     if (before === null && now !== null) this.#others.set(view.id, now);
     return now?.bytes ?? null;
   }
 
-  #learn(view: ModelView, bytes: number): void {
-    // One that its server put elsewhere would teach that it needs nothing.
-    if (isMissing(view, bytes)) return;
+  #hasSpilled(view: ModelView, sight: Sight, nowMs: number): boolean {
+    const card = sight.device(view.deviceId);
+    return card !== null && spilledBytes(view, card, sight.processes(nowMs)) > 0;
+  }
+
+  #learn(view: ModelView, bytes: number, sight: Sight, nowMs: number): void {
+    // One that its server put elsewhere, or a part of it, would teach that it needs less.
+    if (isMissing(view, bytes) || this.#hasSpilled(view, sight, nowMs)) return;
     const last = this.#learned.get(view.id);
     if (last !== undefined && bytes <= last * (1 + LEARN_SHARE)) return;
     this.#learned.set(view.id, bytes);
@@ -227,33 +275,36 @@ export class LoadWatch {
   }
 }
 
-/** What a model holds on its device: all of it, less (asleep or gone), or on the way between them; and since when, in monotonic ms. */
+/** What a model holds on its device: all of it, less (asleep or gone), or on the way between them; since when, and when it was seen last, in monotonic ms. */
 interface Rest {
   readonly kind: 'whole' | 'less' | 'on the way';
+  /** Some of it at least. */
+  readonly holds: boolean;
   readonly sinceMs: number;
+  readonly seenAtMs: number;
 }
 
 /** A model that has never held anything is at rest for ever. */
 function restOf(status: ModelStatus, before: Rest | undefined, nowMs: number): Rest {
+  const holds = holdsMemory(status);
   const kind =
     status === 'loading' || status === 'stopping'
       ? 'on the way'
-      : holdsMemory(status) && status !== 'sleeping'
+      : holds && status !== 'sleeping'
         ? 'whole'
         : 'less';
-  if (kind !== 'on the way' && kind === before?.kind) return before;
-  const sinceMs = before === undefined && !holdsMemory(status) ? Number.NEGATIVE_INFINITY : nowMs;
-  return { kind, sinceMs };
+  const rest = { kind, holds, seenAtMs: nowMs } as const;
+  if (kind !== 'on the way' && kind === before?.kind && holds === before.holds)
+    return { ...rest, sinceMs: before.sinceMs };
+  return { ...rest, sinceMs: before === undefined && !holds ? Number.NEGATIVE_INFINITY : nowMs };
 }
 
-/** The other models that hold memory on a device, and which of them sleep, as one text. */
-function holdersBeside(modelId: string, deviceId: string, models: Models): string {
-  return models
-    .views()
-    .filter((other) => other.id !== modelId && other.deviceId === deviceId && holdsMemory(other.status))
-    .map((other) => `${other.id} ${other.status === 'sleeping'}`)
-    .sort()
-    .join('\n');
+/** What moves until its first use is not its own, where the driver does not tell whose it is. */
+function beforeFirstUse(measurement: LoadMeasurement, sight: Sight, nowMs: number): LoadMeasurement {
+  const reading = sight.readingAt(measurement.deviceId, nowMs - BEFORE_MS);
+  if (reading === null || reading.freeBytes === null || isStale(reading, nowMs - BEFORE_MS))
+    return measurement;
+  return { ...measurement, freeBeforeBytes: reading.freeBytes + (measurement.settledBytes ?? 0) };
 }
 
 /** By the driver's own figure for its proven process; null: there is none, and what a server claims is no measurement. */

@@ -24,6 +24,8 @@ export interface LoadMeasurement {
   readonly lastFreeBytes: number | null;
   readonly lastSampleAtMs: number | null;
   readonly steadySamples: number;
+  /** Monotonic ms of the first of them; null: there is none. */
+  readonly steadyFromMs: number | null;
 }
 
 const STEADY_BYTES = 32 * 1024 * 1024;
@@ -44,6 +46,7 @@ export function afterFirstUse(measurement: LoadMeasurement, settledBytes: number
     lastFreeBytes: null,
     lastSampleAtMs: null,
     steadySamples: 0,
+    steadyFromMs: null,
   };
 }
 
@@ -53,14 +56,26 @@ function moreByOthers(measurement: LoadMeasurement, othersBytes: number | null):
   return othersBeforeBytes === null || othersBytes === null ? 0 : othersBytes - othersBeforeBytes;
 }
 
+/** The list of processes is read more seldom than what is free: one from before the rest would blame the model for what moved since. */
+function othersAreToCome(
+  measurement: LoadMeasurement,
+  othersBytes: number | null,
+  othersAtMs: number | null,
+  steadyFromMs: number,
+): boolean {
+  if (measurement.othersBeforeBytes === null) return false;
+  return othersBytes === null || othersAtMs === null || othersAtMs < steadyFromMs;
+}
+
 /** More than this after a first use is no buffer of the model's own, but something else that moved. */
 const MOST_GROWN_BYTES = 2 * 1024 * 1024 * 1024;
 
-/** Takes one more reading into account; `othersBytes`: what others hold by it, null where the driver does not tell. */
+/** Takes one more reading into account; `othersBytes`: what others hold by the list of `othersAtMs`, null where the driver does not tell. */
 export function measureStep(
   measurement: LoadMeasurement,
   reading: FreeReading,
   othersBytes: number | null,
+  othersAtMs: number | null,
 ): MeasureStep {
   const { freeBytes, sampledAtMs } = reading;
   if (measurement.loadedAtMs === null || freeBytes === null || sampledAtMs === null)
@@ -72,7 +87,9 @@ export function measureStep(
       ? Number.POSITIVE_INFINITY
       : Math.abs(freeBytes - measurement.lastFreeBytes);
   const steadySamples = moved <= STEADY_BYTES ? measurement.steadySamples + 1 : 0;
-  if (steadySamples >= STEADY_SAMPLES - 1) {
+  const steadyFromMs = (steadySamples > 0 ? measurement.steadyFromMs : null) ?? sampledAtMs;
+  const isWaiting = othersAreToCome(measurement, othersBytes, othersAtMs, steadyFromMs);
+  if (steadySamples >= STEADY_SAMPLES - 1 && !isWaiting) {
     const bytes = measurement.freeBeforeBytes - freeBytes - moreByOthers(measurement, othersBytes);
     const { settledBytes } = measurement;
     if (settledBytes !== null)
@@ -83,6 +100,12 @@ export function measureStep(
   }
   return {
     type: 'go on',
-    measurement: { ...measurement, lastFreeBytes: freeBytes, lastSampleAtMs: sampledAtMs, steadySamples },
+    measurement: {
+      ...measurement,
+      lastFreeBytes: freeBytes,
+      lastSampleAtMs: sampledAtMs,
+      steadySamples,
+      steadyFromMs,
+    },
   };
 }

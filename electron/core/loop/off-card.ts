@@ -30,6 +30,20 @@ export function isMissing({ predictedBytes, observed }: ModelView, heldBytes: nu
   return heldBytes < predictedBytes * MISSING_SHARE;
 }
 
+/** Of a model that is meant to be whole on its card: what the card reaches over the bus; 0: none, or too few to tell. */
+export function spilledBytes(
+  view: ModelView,
+  card: DeviceSample,
+  processes: readonly ProcessMemory[],
+): number {
+  const pid = view.observed.process?.pid ?? null;
+  if (card.memory !== 'discrete' || pid === null || !isMeantWhole(view)) return 0;
+  const bytes = processes
+    .filter((use) => use.pid === pid && use.deviceId === card.id)
+    .reduce((sum, use) => sum + (use.gttBytes ?? 0), 0);
+  return bytes >= Math.max(LEAST_BYTES, SPILLED_SHARE * (view.predictedBytes ?? 0)) ? bytes : 0;
+}
+
 /**
  * A model that should be on a card, is loaded, and is not there: its server fell back to the CPU (after a
  * suspend: ollama 10053) or took another GPU (ollama 16667). Without a word it would look like one that
@@ -52,17 +66,15 @@ export function offCardEvent(
   const mine = processes.filter((use) => use.pid === pid);
   if (mine.some((use) => use.bytes === null)) return null;
   const heldBytes = mine.reduce((sum, use) => sum + (use.bytes ?? 0), 0);
-  const spilledBytes = mine
-    .filter((use) => use.deviceId === card.id)
-    .reduce((sum, use) => sum + (use.gttBytes ?? 0), 0);
-  if (isMeantWhole(view) && spilledBytes >= Math.max(LEAST_BYTES, SPILLED_SHARE * predictedBytes))
+  const spilled = spilledBytes(view, card, processes);
+  if (spilled > 0)
     return {
       kind: 'off_card',
       model: view.id,
       backend: view.backend,
       deviceId: card.id,
-      reason: `${observed.name} did not fit on ${card.name}: ${formatBytes(spilledBytes)} of it is in the system's memory, which the card reaches over the bus, so that it is slow. Make room and load it anew, or give it a shorter context or fewer layers.`,
-      numbers: { heldBytes, spilledBytes, predictedBytes },
+      reason: `${observed.name} did not fit on ${card.name}: ${formatBytes(spilled)} of it is in the system's memory, which the card reaches over the bus, so that it is slow. Make room and load it anew, or give it a shorter context or fewer layers.`,
+      numbers: { heldBytes, spilledBytes: spilled, predictedBytes },
     };
   if (!isMissing(view, Math.max(heldBytes, memo.settledBytes ?? 0))) return null;
   return {

@@ -10,17 +10,19 @@ export interface OtherHolders {
 /**
  * What the desktop holds on a device, and jobs that were there before (`known`): a job that has come since
  * may be the very server whose load is being measured. One of those that is proven to be another model's only
- * now counts with what it held then, since nothing has moved by that; `ownPid` is the measured model's. null: the driver names nobody's bytes.
+ * now counts with what it held then, since nothing has moved by that; `ownPid` is the measured model's. null: the
+ * driver names nobody's bytes, or its list (null) is not known; where it named some before, none are left.
  */
 export function otherHolders(
-  processes: readonly ProcessMemory[],
+  processes: readonly ProcessMemory[] | null,
   deviceId: string,
   modelPids: ReadonlySet<number>,
   known: ReadonlyMap<number, number> | null,
   ownPid: number | null,
 ): OtherHolders | null {
+  if (processes === null) return null;
   const here = processes.filter((use) => use.deviceId === deviceId && use.bytes !== null);
-  if (here.length === 0) return null;
+  if (here.length === 0 && known === null) return null;
   const others = here.filter(
     (use) =>
       !modelPids.has(use.pid) &&

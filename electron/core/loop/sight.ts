@@ -60,9 +60,14 @@ export class Sight {
   }
 
   processes(nowMs: number): readonly ProcessMemory[] {
+    return this.processesKnown(nowMs) ?? [];
+  }
+
+  /** null: there is no list, or it is too old. */
+  processesKnown(nowMs: number): readonly ProcessMemory[] | null {
     return this.#processesAtMs !== null && nowMs - this.#processesAtMs <= PROCESSES_KEPT_MS
       ? this.#processes
-      : [];
+      : null;
   }
 
   /** Monotonic ms of the newest list of processes; null: none yet. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ProcessMemory } from '../../../electron/core/devices/sample.ts';
+import type { Booking } from '../../../electron/core/ledger/booking.ts';
 import { type DevicePlace, type Forecaster, LoadWatch } from '../../../electron/core/loop/load-watch.ts';
 import type { ModelView } from '../../../electron/core/loop/model-view.ts';
 import { Models } from '../../../electron/core/loop/models.ts';
@@ -54,6 +55,14 @@ interface Moment {
   readonly ticks?: number;
   /** Of another model on the same device; left out: there is none. */
   readonly beside?: ModelStatus;
+  /** It is looked at after the measured one. */
+  readonly besideComesAfter?: boolean;
+  /** Its server does not answer: the measured model is not listed. */
+  readonly isOutOfSight?: boolean;
+  readonly deviceId?: string;
+  /** No reading comes. */
+  readonly isBlind?: boolean;
+  readonly bookings?: readonly Booking[];
 }
 
 class SomeModels extends Models {
@@ -71,7 +80,12 @@ function learned(moments: readonly Moment[]): readonly number[] {
     footprint: async () => null,
     learn: (_view, bytes) => void figures.push(bytes / GB),
   };
-  const watch = new LoadWatch(forecaster, () => undefined);
+  let bookings: readonly Booking[] = [];
+  const watch = new LoadWatch(
+    forecaster,
+    () => undefined,
+    () => bookings,
+  );
   const sight = new Sight();
   const models = new SomeModels();
   let nowMs = 0;
@@ -81,15 +95,23 @@ function learned(moments: readonly Moment[]): readonly number[] {
     for (let tick = 0; tick < (moment.ticks ?? 12); tick += 1) {
       nowMs += TICK_MS;
       if (moment.status !== before) sinceMs = nowMs;
-      sight.take({
-        sequence: nowMs,
-        takenAtMs: nowMs,
-        devices: [{ ...SAMPLE, takenAtMs: nowMs, freeBytes: moment.free * GB }],
-        processes: moment.processes ?? null,
-        troubles: [],
-      });
+      bookings = moment.bookings ?? [];
+      if (moment.isBlind !== true)
+        sight.take({
+          sequence: nowMs,
+          takenAtMs: nowMs,
+          devices: ['sim:0', 'sim:1'].map((id) => ({
+            ...SAMPLE,
+            id,
+            takenAtMs: nowMs,
+            freeBytes: moment.free * GB,
+          })),
+          processes: moment.processes ?? null,
+          troubles: [],
+        });
       const view: ModelView = modelView({
         status: moment.status,
+        deviceId: moment.deviceId ?? 'sim:0',
         measuredBytes: moment.reported === undefined ? null : moment.reported * GB,
         predictedBytes: moment.predicted === undefined ? null : moment.predicted * GB,
         observed: {
@@ -105,10 +127,14 @@ function learned(moments: readonly Moment[]): readonly number[] {
         moment.beside === undefined
           ? []
           : [modelView({ name: 'other', status: moment.beside, observed: { status: moment.beside } })];
-      models.list = [view, ...other];
-      for (const one of other) watch.look(one, one.status, sight, models, nowMs);
-      watch.look(view, before, sight, models, nowMs);
-      before = moment.status;
+      const look = (): void => {
+        for (const one of other) watch.look(one, one.status, sight, models, nowMs);
+      };
+      models.list = [...(moment.isOutOfSight === true ? [] : [view]), ...other];
+      if (moment.besideComesAfter !== true) look();
+      if (moment.isOutOfSight !== true) watch.look(view, before, sight, models, nowMs);
+      if (moment.besideComesAfter === true) look();
+      before = moment.isOutOfSight === true ? undefined : moment.status;
     }
   }
   return figures;
@@ -214,9 +240,167 @@ describe('what is learned from a load', () => {
     expect(after(4)).toEqual([6]);
   });
 
+  it('is nothing where another model came or left in the very step in which the load was seen, in whatever order', () => {
+    const swap = (from: ModelStatus, to: ModelStatus, besideComesAfter: boolean): readonly number[] =>
+      learned([
+        { ...unloaded, beside: from, besideComesAfter, ticks: 12 },
+        { ...loading, beside: to, besideComesAfter },
+        { status: 'loaded', free: 14, beside: to, besideComesAfter },
+      ]);
+    for (const after of [false, true]) {
+      expect(swap('loaded', 'unloaded', after)).toEqual([]);
+      expect(swap('unloaded', 'loaded', after)).toEqual([]);
+      expect(swap('loaded', 'loaded', after)).toEqual([6]);
+    }
+  });
+
+  it('is nothing where another model’s server stopped answering just before: what it held comes back', () => {
+    const gone = (ticks: number): readonly number[] =>
+      learned([
+        { ...unloaded, free: 8, beside: 'loaded', ticks: 12 },
+        { ...unloaded, free: 20, ticks },
+        { ...loading, free: 15 },
+        { status: 'loaded', free: 14 },
+      ]);
+    expect([1, 4, 10].flatMap(gone)).toEqual([]);
+    expect(gone(12)).toEqual([6]);
+  });
+
+  it('is nothing where the same model was there a moment ago, whole or asleep', () => {
+    const again = (was: Moment): readonly number[] =>
+      learned([
+        { ...unloaded, ticks: 12 },
+        was,
+        { ...loading, free: 9 },
+        { status: 'loaded', free: 8 },
+      ]).slice(was.status === 'loaded' ? 1 : 0);
+    expect(again({ status: 'loaded', free: 10 })).toEqual([]);
+    expect(again({ status: 'sleeping', free: 19.5 })).toEqual([]);
+    expect(
+      learned([
+        { ...unloaded, ticks: 12 },
+        loading,
+        { status: 'loaded', free: 10 },
+        { status: 'unloaded', free: 10, ticks: 8 },
+        { ...loading, free: 9 },
+        { status: 'loaded', free: 8 },
+      ]),
+    ).toEqual([10]);
+  });
+
+  it('is nothing of one that fell asleep before it had come to rest', () => {
+    expect(
+      learned([
+        unloaded,
+        loading,
+        { status: 'loaded', free: 10, ticks: 2 },
+        { status: 'sleeping', free: 19.5 },
+      ]),
+    ).toEqual([]);
+  });
+
+  it('is nothing where it turns out to be on another device than was thought', () => {
+    expect(learned([unloaded, loading, { status: 'loaded', free: 10, deviceId: 'sim:1' }])).toEqual([]);
+  });
+
+  it('is nothing where no reading came for a while before: others moved unseen', () => {
+    const blindFor = (ticks: number): readonly number[] =>
+      learned([
+        { ...unloaded, ticks: 12 },
+        { ...unloaded, ticks, isBlind: true },
+        { ...loading, free: 12 },
+        { status: 'loaded', free: 8 },
+      ]);
+    expect(blindFor(2)).toEqual([12]);
+    expect(blindFor(12)).toEqual([]);
+  });
+
+  it('is nothing where it was out of sight between its load and its rest', () => {
+    expect(
+      learned([unloaded, loading, { ...loading, isOutOfSight: true }, { status: 'loaded', free: 10 }]),
+    ).toEqual([]);
+  });
+
+  it('does not blame a model for what the desktop took before the next list of processes said so', () => {
+    const firefox = (bytes: number) => [use(5, 'firefox', bytes * GB)];
+    const listed = { ...unloaded, processes: firefox(1) };
+    expect(
+      learned([
+        listed,
+        { ...loading, processes: firefox(1) },
+        { status: 'loaded', free: 10, ticks: 2, processes: firefox(1) },
+        { status: 'loaded', free: 9, ticks: 5 },
+        { status: 'loaded', free: 9, ticks: 1, processes: firefox(2) },
+      ]),
+    ).toEqual([10]);
+  });
+
+  it('waits where the driver has stopped telling what others hold, and sees where they have ended', () => {
+    const firefox = [use(5, 'firefox', 1 * GB)];
+    const start = [
+      { ...unloaded, processes: firefox },
+      { ...loading, processes: firefox },
+    ] as const;
+    expect(
+      learned([...start, { status: 'loading', free: 9, ticks: 40 }, { status: 'loaded', free: 9 }]),
+    ).toEqual([]);
+    expect(learned([...start, { status: 'loaded', free: 11, processes: [] }])).toEqual([10]);
+  });
+
+  it('is nothing while agents or reserved jobs move beside it', () => {
+    const line = (kind: Booking['kind'], bytes: number): Booking => ({
+      id: `${kind}:x`,
+      kind,
+      name: 'x',
+      deviceId: 'sim:0',
+      predictedBytes: bytes,
+      measuredBytes: null,
+      state: 'committed',
+      sinceMs: 0,
+      shared: null,
+    });
+    const beside = (first: readonly Booking[], then: readonly Booking[]): readonly number[] =>
+      learned([
+        { ...unloaded, bookings: first },
+        { ...loading, bookings: first },
+        { status: 'loaded', free: 8, bookings: then },
+      ]);
+    expect(beside([], [])).toEqual([12]);
+    expect(beside([line('agent', GB)], [line('agent', GB)])).toEqual([12]);
+    expect(beside([], [line('agent', GB)])).toEqual([]);
+    expect(beside([line('agent', GB)], [line('agent', 2 * GB)])).toEqual([]);
+    expect(beside([line('reserved', GB)], [line('reserved', GB)])).toEqual([]);
+    expect(beside([], [line('reserved', GB)])).toEqual([]);
+  });
+
+  it('is not what else took memory between its load and its first use, hours later', () => {
+    expect(
+      learned([
+        unloaded,
+        loading,
+        { status: 'loaded', free: 10 },
+        { status: 'loaded', free: 8.5, ticks: 20 },
+        { status: 'loaded', free: 8, lastBusyAtMs: 60_000, ticks: 20 },
+      ]),
+    ).toEqual([10, 10.5]);
+  });
+
+  it('is nothing of a model that is partly behind the bus: that would teach that it needs less', () => {
+    const on = (gttGb: number): Moment => ({
+      status: 'loaded',
+      free: 10,
+      proven: true,
+      predicted: 16,
+      processes: [{ ...use(77, 'llama-server', 10 * GB), gttBytes: gttGb * GB }],
+    });
+    expect(learned([unloaded, loading, on(6)])).toEqual([]);
+    expect(learned([unloaded, loading, on(0.5)])).toEqual([10]);
+  });
+
   it('begins anew with the next load', () => {
     const at = (free: number): Moment => ({ status: 'loaded', free });
-    expect(learned([unloaded, loading, at(10), unloaded, loading, at(12)])).toEqual([10, 8]);
+    const again = { ...unloaded, ticks: 12 };
+    expect(learned([unloaded, loading, at(10), again, loading, at(12)])).toEqual([10, 8]);
   });
 });
 
@@ -248,6 +432,26 @@ describe('a prediction', () => {
     tell('router/m');
     expect(await look()).toBe(2 * GB);
     expect(wakes).toBeGreaterThanOrEqual(3);
+  });
+
+  it('is asked for anew once it has left: what was learned counts for the load that its server begins', async () => {
+    let bytes = 12 * GB;
+    const forecaster: Forecaster = {
+      predict: async () => ({ bytes, source: 'estimate' }),
+      footprint: async () => null,
+      learn: () => undefined,
+    };
+    const models = new Models();
+    const watch = new LoadWatch(forecaster, () => undefined);
+    const look = async (status: ModelStatus, before: ModelStatus): Promise<number | null> => {
+      watch.look(modelView({ observed: { status, args: ['-c', '4096'] } }), before, new Sight(), models, 0);
+      await new Promise((resolve) => setImmediate(resolve));
+      return models.memo('router/m').predictedBytes;
+    };
+    expect(await look('loaded', 'loaded')).toBe(12 * GB);
+    bytes = 10 * GB;
+    expect(await look('loaded', 'loaded')).toBe(12 * GB);
+    expect(await look('unloaded', 'loaded')).toBe(10 * GB);
   });
 
   it('is asked with the memory of its card, and of all cards of that kind together', async () => {

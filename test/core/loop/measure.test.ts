@@ -17,17 +17,24 @@ const START: LoadMeasurement = {
   lastFreeBytes: null,
   lastSampleAtMs: null,
   steadySamples: 0,
+  steadyFromMs: null,
 };
 
 function run(
   start: LoadMeasurement,
   readings: readonly (readonly [number, number | null])[],
   othersBytes: number | null = null,
+  othersAtMs: number | null = 1_600,
 ): MeasureStep {
   let step: MeasureStep = { type: 'go on', measurement: start };
   for (const [sampledAtMs, freeBytes] of readings) {
     if (step.type !== 'go on') return step;
-    step = measureStep(step.measurement, { sampledAtMs, freeBytes, totalBytes: 34 * GB }, othersBytes);
+    step = measureStep(
+      step.measurement,
+      { sampledAtMs, freeBytes, totalBytes: 34 * GB },
+      othersBytes,
+      othersAtMs,
+    );
   }
   return step;
 }
@@ -84,8 +91,15 @@ describe('a load measured by the difference it makes', () => {
     const before = { ...START, othersBeforeBytes: 2 * GB };
     expect(run(before, steady, 3 * GB)).toEqual({ type: 'settled', bytes: 10 * GB });
     expect(run(before, steady, 1.5 * GB)).toEqual({ type: 'settled', bytes: 11.5 * GB });
-    // A driver that has stopped telling is no change.
-    expect(run(before, steady, null)).toEqual({ type: 'settled', bytes: 11 * GB });
+  });
+
+  it('waits for what others hold since it has come to rest, where the driver told it before (rule 5)', () => {
+    const steady = [1_500, 2_000, 2_500, 3_000].map((at) => [at, 9 * GB] as const);
+    const before = { ...START, othersBeforeBytes: 2 * GB };
+    expect(run(before, steady, null).type).toBe('go on');
+    expect(run(before, steady, 2 * GB, 1_400).type).toBe('go on');
+    expect(run(before, steady, 2 * GB, 1_500).type).toBe('settled');
+    expect(run(START, steady, null, null).type).toBe('settled');
   });
 });
 
