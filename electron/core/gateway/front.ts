@@ -104,19 +104,20 @@ export class Fronts {
         {},
       );
     };
+    const isWebSocket = answerWithin(server, answer, connectionLimit(openFilesLimit()) / 4);
     server.on('upgrade', (request, socket, head) => {
       const { url } = front.setting;
       const verdict = checkRequest(request, port);
       if (verdict.allowed && url !== null) {
         this.#webSockets.add(socket);
         socket.once('close', () => this.#webSockets.delete(socket));
+        isWebSocket(request.socket);
         passWebSocket({ request, socket, head, url });
         return;
       }
       refuseUpgrade(socket, verdict.allowed ? 502 : verdict.status);
     });
     server.on('clientError', refuseNonsense);
-    answerWithin(server, answer, connectionLimit(openFilesLimit()) / 4);
     const front: Front = { setting, port, server, stopped: false, timer: null };
     this.#fronts.set(setting.name, front);
     await this.#listen(front, true);

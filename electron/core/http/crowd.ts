@@ -40,12 +40,13 @@ const MOST_AHEAD = 8;
  * something, the one that has been sending its body for the longest; where all are being answered, the
  * newcomer itself. One connection's requests are answered one after the other: Node would begin all that one
  * sends ahead at once, and sixty megabytes of them took a gigabyte and twenty thousand files.
+ * What is returned is told of each connection that has become a websocket: it asks nothing any more, and is in use.
  */
 export function answerWithin(
   server: Server,
   answer: RequestListener,
   limit = connectionLimit(openFilesLimit()),
-): void {
+): (webSocket: Socket) => void {
   const connections = new Map<Socket, Connection>();
   let changes = 0;
   const loser = (newcomer: Socket): Socket => {
@@ -53,7 +54,7 @@ export function answerWithin(
     let sending: Connection | null = null;
     for (const one of connections.values()) {
       const { socket, request, since } = one;
-      if (socket === newcomer) continue;
+      if (socket === newcomer || one.isWebSocket) continue;
       if (request === null) {
         if (quietest === null || since < quietest.since) quietest = one;
       } else if (!request.complete && (sending === null || since < sending.since)) sending = one;
@@ -79,7 +80,7 @@ export function answerWithin(
   };
   server.on('connection', (socket) => {
     changes += 1;
-    connections.set(socket, { socket, request: null, since: changes, ahead: null });
+    connections.set(socket, { socket, request: null, since: changes, ahead: null, isWebSocket: false });
     socket.once('close', () => connections.delete(socket));
     if (connections.size > limit) loser(socket).destroy();
   });
@@ -94,6 +95,10 @@ export function answerWithin(
     connection.ahead ??= [];
     if (connection.ahead.push([request, response]) > MOST_AHEAD) connection.socket.destroy();
   });
+  return (webSocket) => {
+    const connection = connections.get(webSocket);
+    if (connection !== undefined) connection.isWebSocket = true;
+  };
 }
 
 /** One for as long as it is open: to move it from one Set to another took 15 µs of a request (V8 makes them smaller and larger). */
@@ -104,6 +109,7 @@ interface Connection {
   /** Grows with each connection that begins to ask or falls quiet. */
   since: number;
   ahead: Parameters<RequestListener>[] | null;
+  isWebSocket: boolean;
 }
 
 /**

@@ -16,7 +16,7 @@ beforeEach(async () => {
   clients = [];
   server = createServer();
   server.on('clientError', refuseNonsense);
-  answerWithin(
+  const isWebSocket = answerWithin(
     server,
     (request, response) => {
       if (request.url?.startsWith('/now') === true) response.end(request.url.slice(1));
@@ -24,6 +24,12 @@ beforeEach(async () => {
     },
     4,
   );
+  server.on('upgrade', (request, socket) => {
+    isWebSocket(request.socket);
+    const end = (): void => void socket.destroy();
+    socket.on('error', end).on('end', end).resume();
+    socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n');
+  });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
   port = typeof address === 'object' && address !== null ? address.port : 0;
@@ -77,6 +83,18 @@ describe('more connections than a listener holds', () => {
     for (const answer of answers) answer();
     for (const client of [...asked, last, more])
       expect(await client.until((text) => text.endsWith('later'), LIMIT_MS)).toBe(true);
+  });
+
+  it('a websocket never makes way, though nothing is asked on it any more', async () => {
+    const joined = await open(
+      'GET /ws HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n',
+    );
+    expect(await joined.until((text) => text.includes(' 101 '), LIMIT_MS)).toBe(true);
+    const quiet = [await open(ask('/now')), await open(ask('/now')), await open(ask('/now'))];
+    for (const client of quiet) await client.until((text) => text.endsWith('now'), LIMIT_MS);
+    await isServed();
+    expect(await quiet[0]?.until(() => false, LIMIT_MS)).toBe(true);
+    expect(joined.isOver).toBe(false);
   });
 
   it('one that has its answer and goes on sending is cut off, and can read the answer', async () => {
