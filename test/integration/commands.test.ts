@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { LARGE_SHAPE, MIDDLE_SHAPE, TINY_SHAPE } from '../support/gguf.ts';
@@ -187,6 +187,29 @@ describe('make room, restore and drain', () => {
     expect(landlord.events.slice(from).filter((event) => event.kind === 'evicted')).toEqual([]);
     await landlord.is('router/other', 'loaded');
     await landlord.is('router/small', 'loaded');
+  });
+
+  it('restore forgets what a server had that is watched no more', async () => {
+    await using landlord = await bench();
+    await landlord.must({ type: 'load', model: 'big', force: false });
+    await idle(landlord, 'router/big');
+    await landlord.must({ type: 'makeRoom', freeBytes: 20 * GB, deviceId: null });
+    expect(landlord.runtime.state().restorable).toEqual(['router/big']);
+    const config = await readFile(landlord.configFile, 'utf8');
+    await writeFile(landlord.configFile, config.replace('name: router', 'name: another'));
+    await landlord.is('another/big', 'unloaded');
+    expect(await landlord.runtime.command({ type: 'restore' })).toMatchObject({
+      ok: false,
+      error: {
+        message:
+          'Nothing could be brought back; not router/big (there is no backend router any more, so it is forgotten).',
+      },
+    });
+    expect(landlord.runtime.state().restorable).toEqual([]);
+    expect(await landlord.runtime.command({ type: 'restore' })).toMatchObject({
+      ok: true,
+      value: { models: [] },
+    });
   });
 
   it('a load takes no resident’s place (rule 9), and says who stays and why', async () => {

@@ -213,19 +213,25 @@ async function makeRoom(
 }
 
 async function restore(context: CommandContext, signal: AbortSignal): Promise<Result<CommandDone>> {
-  const { loop, journal } = context;
+  const { fleet, loop, journal } = context;
   const wanted = loop.wishes.restorable;
   if (wanted.length === 0)
     return ok({ message: 'Nothing was evicted that could be brought back.', models: [] });
   const back: string[] = [];
   const refused: string[] = [];
   for (const id of wanted) {
+    const backend = id.slice(0, id.indexOf('/'));
     const view = loop.models.get(id);
     const done = view === null ? null : await loadModel(context, view, false, signal, { makeRoom: false });
     if (done?.ok === true) back.push(id);
-    else refused.push(done === null ? `${id} (its backend is away)` : `${id} (${done.error.message})`);
+    else if (done !== null) refused.push(`${id} (${done.error.message})`);
+    else if (fleet.setting(backend) !== null) refused.push(`${id} (its backend is away)`);
+    else {
+      refused.push(`${id} (there is no backend ${backend} any more, so it is forgotten)`);
+      loop.setWishes({ restorable: loop.wishes.restorable.filter((other) => other !== id) });
+    }
   }
-  const message = `${back.length === 0 ? 'Nothing could be brought back' : `Brought back ${back.join(', ')}`}${refused.length === 0 ? '.' : `; not ${refused.join(', ')}`}`;
+  const message = `${back.length === 0 ? 'Nothing could be brought back' : `Brought back ${back.join(', ')}`}${refused.length === 0 ? '' : `; not ${refused.join(', ')}`}.`;
   journal.tell({
     kind: 'restored',
     reason: message,
