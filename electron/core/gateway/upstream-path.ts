@@ -15,8 +15,8 @@ const PREFIX = '/upstream/';
 
 /**
  * llama-swap passes `/upstream/MODEL/…` on to the server of MODEL, whatever the path, and loads it for that
- * (its README). A name may have slashes in it: the longest one that is known is meant. null: this is no
- * such path of a model that is known.
+ * (its README). A name may have slashes in it: of those that are known the shortest is meant, and slashes that
+ * follow one another count as one up to there (its findModelInPath). null: this is no such path of a model that is known.
  */
 export function upstreamOf(
   path: string,
@@ -26,17 +26,22 @@ export function upstreamOf(
   if (front.kind !== 'llama-swap') return null;
   const bare = barePath(path);
   if (!bare.startsWith(PREFIX)) return null;
-  const asked = bare.slice(PREFIX.length);
-  const names = views
-    .filter((view) => view.backend === front.name)
-    .flatMap((view) => [view.observed.name, ...view.observed.aliases])
-    .filter((name) => asked.startsWith(`${name}/`) || asked === name)
-    .sort((one, other) => other.length - one.length);
-  const [model] = names;
-  if (model === undefined) return null;
-  const queryAt = path.indexOf('?');
-  const query = queryAt < 0 ? '' : path.slice(queryAt);
-  return { model, path: `${asked.slice(model.length) || '/'}${query}` };
+  const names = new Set(
+    views
+      .filter((view) => view.backend === front.name)
+      .flatMap((view) => [view.observed.name, ...view.observed.aliases]),
+  );
+  const parts = bare.slice(PREFIX.length).split('/');
+  let model = '';
+  for (const [index, part] of parts.entries()) {
+    if (part === '') continue;
+    model = model === '' ? part : `${model}/${part}`;
+    if (!names.has(model)) continue;
+    const queryAt = path.indexOf('?');
+    const query = queryAt < 0 ? '' : path.slice(queryAt);
+    return { model, path: `/${parts.slice(index + 1).join('/')}${query}` };
+  }
+  return null;
 }
 
 /** As it came where it goes to the model that it names; another model is asked for what was meant. */

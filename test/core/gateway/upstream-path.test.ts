@@ -19,7 +19,9 @@ describe('a path of llama-swap that names its model', () => {
     ['/upstream/fast/health', 'fast', '/health'],
     ['/upstream/org%2Fqwen/props', 'org/qwen', '/props'],
     ['/upstream/org/qwen/props', 'org/qwen', '/props'],
-    ['/upstream/org/qwen/v1/models', 'org/qwen/v1', '/models'],
+    ['/upstream/org/qwen/v1/models', 'org/qwen', '/v1/models'],
+    ['/upstream//qwen/v1//models', 'qwen', '/v1//models'],
+    ['/upstream/org//qwen/props', 'org/qwen', '/props'],
   ])('%s means %s and asks it for %s', (path, model, meant) => {
     expect(upstreamOf(path, swap, views)).toEqual({ model, path: meant });
   });
