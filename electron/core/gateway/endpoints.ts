@@ -7,15 +7,18 @@
  */
 export type Work = 'generate' | 'compute' | 'other';
 
-/** Paths after `/v1` or `/api/v1`, llama-server's own without it (its tools/server/README), Ollama's and LM Studio's own. */
+/**
+ * Paths after `/v1` or `/api/v1`, llama-server's own without it (its tools/server/README), Ollama's and LM Studio's
+ * own, and what llama-swap starts a model for besides (its internal/server/server.go: `/v/…`, sdapi, voices).
+ */
 const GENERATES =
-  /^\/(chat\/completions|completions?|responses|messages|infill|audio\/(transcriptions|translations|speech)|images\/(generations|edits|variations)|api\/(v\d+\/)?chat|api\/generate)$/;
+  /^\/(chat\/completions|completions?|responses|messages|infill|audio\/(transcriptions|translations|speech)|images\/(generations|edits|variations)|api\/(v\d+\/)?chat|api\/generate|sdapi\/v\d+\/(txt2img|img2img))$/;
 const COMPUTES =
-  /^\/(embeddings?|re-?rank(ing)?|messages\/count_tokens|(responses|chat\/completions)\/input_tokens|score|classify|pooling|tokenize|detokenize|apply-template|api\/(embed|embeddings))$/;
+  /^\/(embeddings?|re-?rank(ing)?|messages\/count_tokens|(responses|chat\/completions)\/input_tokens|score|classify|pooling|audio\/voices|tokenize|detokenize|apply-template|api\/(embed|embeddings))$/;
 
 export function workOf(method: string, path: string): Work {
   if (method !== 'POST') return 'other';
-  const bare = barePath(path).replace(/^\/(?:api\/)?v\d+(?=\/(?!chat$))/, '');
+  const bare = barePath(path).replace(/^\/(?:api\/)?v\d*(?=\/(?!chat$))/, '');
   if (GENERATES.test(bare)) return 'generate';
   return COMPUTES.test(bare) ? 'compute' : 'other';
 }

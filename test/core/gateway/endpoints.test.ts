@@ -24,6 +24,11 @@ describe('what a path asks', () => {
       '/api/v0/chat/completions',
       '/api/v1/chat',
       '/api/v1/chat/completions',
+      // llama-swap's own.
+      '/v/chat/completions',
+      '/v/messages',
+      '/sdapi/v1/txt2img',
+      '/sdapi/v1/img2img',
     ])
       expect(workOf('POST', path), path).toBe('generate');
     for (const path of [
@@ -38,6 +43,8 @@ describe('what a path asks', () => {
       '/api/embed',
       '/api/embeddings',
       '/api/v0/embeddings',
+      '/v/embeddings',
+      '/v1/audio/voices',
     ])
       expect(workOf('POST', path), path).toBe('compute');
     for (const path of ['/v1/models', '/props', '/slots', '/v1/chat/completions'])
