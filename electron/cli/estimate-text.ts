@@ -40,7 +40,7 @@ export function fitText(found: Fit, room: Room, terminal: Terminal): string {
     case 'context':
       return `Fits into ${free}: all layers with ${found.contextTokens} tokens of context, ${formatBytes(found.footprint.totalBytes)}.`;
     case 'layers':
-      return `Into ${free} fit ${found.gpuLayers} layers with ${found.contextTokens} tokens of context, ${formatBytes(found.footprint.totalBytes)}: start it with --gpu-layers ${found.gpuLayers}.`;
+      return `Into ${free} ${found.gpuLayers === 1 ? 'fits 1 layer' : `fit ${found.gpuLayers} layers`} with ${found.contextTokens} tokens of context, ${formatBytes(found.footprint.totalBytes)}: start it with --gpu-layers ${found.gpuLayers}.`;
     case 'none':
       return paint(
         terminal,

@@ -11,6 +11,7 @@ import { walkHeader } from './gguf-walk.ts';
 /** Parts, and whether they belong together: gguf-split's keys. */
 const SPLIT_COUNT = 'split.count';
 const SPLIT_NUMBER = 'split.no';
+const SPLIT_TENSORS = 'split.tensors.count';
 
 /**
  * Reads the header of a GGUF file, all its parts where it is split. Only regular files are opened, and
@@ -30,9 +31,12 @@ export async function readHeader(path: string): Promise<Result<GgufHeader>> {
   if (first === undefined || first.architecture === '') {
     return fail('bad_input', `${basename(path)} does not say its architecture, so it is no model.`);
   }
+  const tensors = parts.flatMap((part) => part.tensors);
+  const wrong = wrongWhole(first, tensors, basename(path));
+  if (wrong !== null) return fail('bad_input', wrong);
   return ok({
     ...first,
-    tensors: parts.flatMap((part) => part.tensors),
+    tensors,
     fileBytes: parts.reduce((sum, part) => sum + part.fileBytes, 0),
     hasWeights: parts.every((part) => part.hasWeights),
   });
@@ -51,6 +55,17 @@ function wrongPart(part: GgufHeader, index: number, count: number, name: string)
   return typeof says === 'number' && typeof number === 'number'
     ? `${name} says that it is part ${number + 1} of ${says}, not part ${index + 1} of ${count}: get the file again.`
     : `${name} does not say that it is a part of a split model: get the file again.`;
+}
+
+/** llama.cpp refuses parts that have a tensor twice, or do not have all of them (llama-model-loader.cpp). */
+function wrongWhole(first: GgufHeader, tensors: readonly TensorInfo[], name: string): string | null {
+  const names = new Set(tensors.map((tensor) => tensor.name));
+  if (names.size < tensors.length)
+    return `${name} and its other parts have a tensor twice, so they do not belong together: get the files again.`;
+  const says = first.metadata[SPLIT_TENSORS];
+  return typeof says !== 'number' || says === tensors.length
+    ? null
+    : `${name} says that its parts have ${says} tensors, and they have ${tensors.length}: get the files again.`;
 }
 
 async function readPart(path: string): Promise<Result<GgufHeader>> {

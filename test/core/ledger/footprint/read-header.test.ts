@@ -126,6 +126,15 @@ describe('a split model', () => {
     expect(await messageFor(paths[0] ?? '')).toMatch(/says that it is part 1 of 2, not part 2/);
   });
 
+  it('is refused where its parts have a tensor twice, or not all of them', async () => {
+    const twice = await parts('twice', [part(0, 2), { ...part(1, 2), tensors: part(0, 2).tensors }]);
+    expect(await messageFor(twice[0] ?? '')).toMatch(/have a tensor twice/);
+    const first = part(0, 2);
+    const metadata = { ...first.metadata, 'split.tensors.count': 3 };
+    const fewer = await parts('fewer', [{ ...first, metadata }, part(1, 2)]);
+    expect(await messageFor(fewer[0] ?? '')).toMatch(/have 3 tensors, and they have 2/);
+  });
+
   it('is refused where it says that it has parts and its name does not', async () => {
     const path = await writeGguf(join(folder, 'renamed.gguf'), part(0, 4));
     expect(await messageFor(path)).toMatch(/one of 4 parts/);
