@@ -133,7 +133,11 @@ describe('an own backend in the chain', () => {
     expect(refused.headers['x-landlord-reason']).toBe('local_backend_busy');
     expect(refused.json).toMatchObject({ error: { code: 'local_backend_busy' } });
     const told = await landlord.event('denied', { from, model: 'first/main' });
-    for (const why of [/beside is in use too\./, /itself is the same\./, /cloud gave no answer \(.+\)\./]) {
+    for (const why of [
+      /\. beside is in use too\./,
+      /itself is the same\./,
+      /cloud gave no answer \(.+\)\./,
+    ]) {
       expect(refused.text).toMatch(why);
       expect(told.reason).toMatch(why);
     }

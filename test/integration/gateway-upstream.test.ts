@@ -87,6 +87,15 @@ it('with several servers, a body that is no JSON is told so, and one without a m
   const broken = await ask('{"messages": [');
   expect(broken.status).toBe(400);
   expect(JSON.parse(broken.text).error).toMatchObject({ code: 'bad_input' });
+  const packed = await request(
+    port,
+    'POST',
+    '/v1/chat/completions',
+    { ...JSON_TYPE, 'content-encoding': 'gzip' },
+    '\x1f',
+  );
+  expect(packed.status).toBe(400);
+  expect(packed.text).toContain('content-encoding: gzip');
   const nameless = await ask('{"messages": []}');
   expect(nameless.status).toBe(404);
   expect(JSON.parse(nameless.text).error).toMatchObject({ code: 'unknown_model' });

@@ -48,9 +48,16 @@ const NO_JSON: LandlordError = {
     'The body is not valid JSON, so it names no model. Send an object such as {"model": …, "messages": […]}.',
 };
 
-/** Whether what should name a model is no text that could. */
-function saysNonsense({ head, request, work }: Exchange): boolean {
-  return work !== 'other' && head?.whole === true && !isForm(request) && !isJson(head.bytes);
+/** Why no model can be found in what should name one; null: it is a text that could. */
+function unreadable({ head, request, work }: Exchange): LandlordError | null {
+  if (work === 'other' || head === null) return null;
+  const packed = request.headers['content-encoding'];
+  if (packed !== undefined && packed.toLowerCase() !== 'identity')
+    return fail(
+      'bad_input',
+      `The body is packed (content-encoding: ${packed}), and what is packed is not looked into for its model. Send it as it is.`,
+    ).error;
+  return head.whole && !isForm(request) && !isJson(head.bytes) ? NO_JSON : null;
 }
 
 /** A round through the queue of microtasks: by then the parser has handed on all of a body that came with its head. */
@@ -95,7 +102,7 @@ export async function serve(parts: GatewayParts, exchange: Exchange): Promise<vo
   const route =
     mayStart && (await startForUse(parts.context, name, exchange.departure.signal)) ? look() : first;
   if (!route.ok) {
-    const error = wanted === null && saysNonsense(exchange) ? NO_JSON : route.error;
+    const error = (wanted === null ? unreadable(exchange) : null) ?? route.error;
     const refusal = refusalFor(error);
     sendRefusal(response, refusal, exchange.dialect, {});
     recordEnd(parts, exchange, wanted, null, refusedOutcome(null, error, refusal.status));
@@ -211,7 +218,8 @@ async function instead(
     const sent = await sendElsewhere(parts, exchange, route, asker, waiting, error);
     if (sent.kind === 'sent') return sent.outcome;
     if (sent.kind === 'too_large') return refuseTooLarge(exchange, route);
-    error = { ...error, message: [error.message, ...sent.why].join(' ') };
+    if (sent.why.length > 0)
+      error = { ...error, message: [`${error.message.replace(/\.$/, '')}.`, ...sent.why].join(' ') };
   }
   // A denial of memory is in the log already, with its numbers (load-command.ts).
   if (error.code === 'local_backend_busy' || error.code === 'big_models_asleep')

@@ -243,13 +243,13 @@ function addChecks(
 
 /** Work for a model at a path of no dialect that is spoken here. */
 function isWorkElsewhere({ method, url }: FastifyRequest): boolean {
-  return !url.startsWith('/api/') && workOf(method, url) !== 'other';
+  return !/^\/(?:sd)?api\//.test(url) && workOf(method, url) !== 'other';
 }
 
 /** The commonest slip in a client's settings. */
 function wrongBase(url: string): string {
-  const path = url.split('?', 1)[0];
-  return `There is no ${path} here, but /v1${path}. The base URL of an OpenAI client ends in /v1, that of an Anthropic client does not.`;
+  const path = url.split('?', 1)[0] ?? '';
+  return `There is no ${path} here, but /v1${path.replace(/^\/v\d*(?=\/)/, '')}. The base URL of an OpenAI client ends in /v1, that of an Anthropic client does not.`;
 }
 
 /** Only JSON comes in, and whatever goes wrong goes out as `{error}` without a stack. */

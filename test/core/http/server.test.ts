@@ -386,6 +386,9 @@ describe('what is not here', () => {
     expect(chat.status).toBe(404);
     expect(chat.text).toContain('but /v1/chat/completions');
     expect((await request(server.port, 'POST', '/messages', json, '{}')).text).toContain('but /v1/messages');
+    expect((await request(server.port, 'POST', '/v2/chat/completions', json, '{}')).text).toContain(
+      'but /v1/chat/completions',
+    );
     for (const [method, path] of [
       ['POST', '/api/chat'],
       ['POST', '/nothing'],
