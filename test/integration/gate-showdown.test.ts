@@ -61,7 +61,12 @@ describe('the showdown', () => {
     expect(bad.status).toBe(1);
     const { sections } = JSON.parse(bad.stdout);
     expect(sections[0].checks).toContainEqual(
-      expect.objectContaining({ name: 'showdown', outcome: 'failed' }),
+      expect.objectContaining({
+        name: 'showdown',
+        outcome: 'failed',
+        // Why the first one went on without its lane, and what to do.
+        detail: expect.arrayContaining([expect.stringContaining('The turn goes on without its lane.')]),
+      }),
     );
   });
 });

@@ -1,4 +1,5 @@
 import { accessSync, constants, readdirSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { createGate, type Gate } from './gate.ts';
 import { GATE_DIR_VARIABLE, type GateRoot, networkFileSystem } from './gate-root.ts';
 import { commandOf, ghostsIn, heldElsewhere, inspectLane, type LaneInspection } from './inspect.ts';
@@ -66,13 +67,14 @@ function rootCheck(root: GateRoot | null): GateCheck {
   return { name, outcome: 'ok', detail };
 }
 
-/** A root that is not there yet is made by the first turn. */
+/** A root that is not there yet is made by the first turn, where its nearest folder lets it. */
 function canWrite(path: string): boolean {
   try {
     accessSync(path, constants.W_OK | constants.X_OK);
     return true;
   } catch (thrown) {
-    return thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT';
+    const isMissing = thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT';
+    return isMissing && dirname(path) !== path && canWrite(dirname(path));
   }
 }
 
@@ -91,7 +93,8 @@ async function showdownCheck(gate: Gate, options: GateCheckOptions): Promise<Gat
   const first = result.passed
     ? `three sessions under different homes met at one lock: ${where}.`
     : `they did not meet at one lock; the first had ${where}.`;
-  return { name, outcome: result.passed ? 'ok' : 'failed', detail: [first, ...steps] };
+  const why = result.passed || result.why === null ? [] : [result.why];
+  return { name, outcome: result.passed ? 'ok' : 'failed', detail: [first, ...why, ...steps] };
 }
 
 /** A turn that has the lane, or waits for it, is more than a check. */

@@ -39,6 +39,8 @@ export interface ShowdownResult {
   readonly path: string | null;
   readonly inode: number | null;
   readonly rootFrom: string | null;
+  /** What the first actor says of a lane that it did not get; null: nothing. */
+  readonly why: string | null;
   readonly steps: readonly ShowdownStep[];
 }
 
@@ -90,6 +92,7 @@ export async function runShowdown(options: ShowdownOptions = {}): Promise<Showdo
       path,
       inode: a.answer?.inode ?? null,
       rootFrom: a.answer?.root?.from ?? null,
+      why: a.answer?.message ?? null,
       steps,
     };
   } finally {
