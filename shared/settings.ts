@@ -184,6 +184,12 @@ function builtInFloor(totalBytes: number | null): number | null {
   return Math.min(share, Math.floor(totalBytes / 2));
 }
 
+/** What a desktop may teach (a quarter, or 2 GB of a small card): a jump by more was a server's that nobody could name. */
+function mostLearned(totalBytes: number | null): number {
+  if (totalBytes === null) return Number.MAX_SAFE_INTEGER;
+  return Math.min(Math.floor(totalBytes / 2), Math.max(2_000_000_000, Math.floor(totalBytes / 4)));
+}
+
 /** A floor that is all of the device can never be kept: it is a slip of the pen, and the built-in rule holds instead. */
 export function isFloorTooHigh(floor: FloorSettings, totalBytes: number | null): boolean {
   if (floor.keep === null || floor.keep === 'auto' || totalBytes === null) return false;
@@ -208,7 +214,9 @@ export function resolveFloor(
     floor.keep === null
       ? builtIn
       : floor.keep === 'auto'
-        ? (learnedBytes ?? builtIn)
+        ? learnedBytes === null
+          ? builtIn
+          : Math.min(learnedBytes, mostLearned(totalBytes))
         : resolveSize(floor.keep, totalBytes);
   const whole = isFloorTooHigh(floor, totalBytes) ? builtIn : asked;
   const keep =

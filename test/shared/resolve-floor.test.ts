@@ -31,6 +31,10 @@ describe('the floor of a device', () => {
 
   it('auto is what was learned, and the built-in rule until then', () => {
     expect(resolveFloor(floor({ keep: 'auto' }), 24 * GB, null).floorBytes).toBe(3 * GB);
+    // A server that nobody could name took 18 GB once, and that counts as the desktop's.
+    expect(resolveFloor(floor({ keep: 'auto' }), 24 * GB, 18 * GB).floorBytes).toBe(6 * GB);
+    expect(resolveFloor(floor({ keep: 'auto' }), 6 * GB, 5 * GB).floorBytes).toBe(2 * GB);
+    expect(resolveFloor(floor({ keep: 'auto' }), 2 * GB, 1.8 * GB).floorBytes).toBe(GB);
     expect(resolveFloor(floor({ keep: 'auto' }), 24 * GB, 1.2 * GB)).toEqual({
       floorBytes: 1.2 * GB,
       hardFloorBytes: 0.6 * GB,
