@@ -307,13 +307,12 @@ function beforeFirstUse(measurement: LoadMeasurement, sight: Sight, nowMs: numbe
   return { ...measurement, freeBeforeBytes: reading.freeBytes + (measurement.settledBytes ?? 0) };
 }
 
-/** By the driver's own figure for its proven process; null: there is none, and what a server claims is no measurement. */
+/** By the driver's own figure for its proven process; null: there is none, or not for all of it, and what a server claims is no measurement. */
 function processBytes(view: ModelView, sight: Sight, nowMs: number): number | null {
   const pid = view.observed.process?.pid ?? null;
-  const mine = sight
-    .processes(nowMs)
-    .filter((use) => use.pid === pid && use.deviceId === view.deviceId && use.bytes !== null);
-  return mine.length === 0 ? null : mine.reduce((sum, use) => sum + (use.bytes ?? 0), 0);
+  const mine = sight.processes(nowMs).filter((use) => use.pid === pid && use.deviceId === view.deviceId);
+  if (mine.length === 0 || mine.some((use) => use.bytes === null)) return null;
+  return mine.reduce((sum, use) => sum + (use.bytes ?? 0), 0);
 }
 
 /** It has served something since it was loaded. */

@@ -155,6 +155,16 @@ describe('what is learned from a load', () => {
     expect(learned([unloaded, loading, at(10), at(10.1), at(10.5), at(9)])).toEqual([10, 10.5]);
   });
 
+  it('is not the part that a driver tells, where it names the process once more without its bytes (rule 5)', () => {
+    const part: Moment = {
+      status: 'loaded',
+      free: 10,
+      proven: true,
+      processes: [use(77, 'llama-server', 4 * GB), use(77, 'llama-server', null)],
+    };
+    expect(learned([unloaded, loading, part])).toEqual([10]);
+  });
+
   it('is nothing where the model is not on its card: that would teach that it needs no memory', () => {
     const onlyContext: Moment = {
       status: 'loaded',
