@@ -1,4 +1,4 @@
-import type { LandlordError } from '../../../shared/errors.ts';
+import { type LandlordError, messageOf } from '../../../shared/errors.ts';
 import type { NewEvent } from '../../../shared/events.ts';
 import { replaceFile } from './atomic-file.ts';
 import { ensureStateDir } from './ensure-state-dir.ts';
@@ -28,8 +28,10 @@ export class StateWatch {
   readonly #timer: NodeJS.Timeout;
   #lock: RuntimeLock;
   #looking: Promise<void> | null = null;
-  /** A trouble is told once. */
-  #trouble: string | null = null;
+  /** A new folder that lacks something is gone on with at the next look. */
+  #isWhole = true;
+  /** A trouble is told once, by its code: its sentence may name a file that is made anew with each try. */
+  #trouble: LandlordError['code'] | null = null;
 
   constructor(lock: RuntimeLock, options: StateWatchOptions) {
     this.#lock = lock;
@@ -39,9 +41,16 @@ export class StateWatch {
   }
 
   look(): Promise<void> {
-    this.#looking ??= this.#look().finally(() => {
-      this.#looking = null;
-    });
+    this.#looking ??= this.#look()
+      .catch((error) =>
+        this.#failed({
+          code: 'storage_failed',
+          message: `It could not be made anew (${messageOf(error)}): make room or make it writable; it is tried again.`,
+        }),
+      )
+      .finally(() => {
+        this.#looking = null;
+      });
     return this.#looking;
   }
 
@@ -57,34 +66,35 @@ export class StateWatch {
   }
 
   async #look(): Promise<void> {
-    if (await this.#lock.isThere()) return;
     const { paths, uid, self, token, url, restored } = this.#options;
-    const folder = await ensureStateDir(paths.stateDir, uid);
-    if (!folder.ok) return this.#failed(folder.error);
-    const lock = await acquireRuntimeLock(paths, self);
-    if (!lock.ok) return this.#failed(lock.error);
-    await this.#lock.release();
-    this.#lock = lock.value;
-    try {
-      await replaceFile(paths.tokenFile, `${token}\n`, 0o600);
-    } catch {
-      // A folder that takes nothing is told with the record.
+    if (!(await this.#lock.isThere())) {
+      const folder = await ensureStateDir(paths.stateDir, uid);
+      if (!folder.ok) return this.#failed(folder.error);
+      const lock = await acquireRuntimeLock(paths, self);
+      if (!lock.ok) return this.#failed(lock.error);
+      const old = this.#lock;
+      this.#lock = lock.value;
+      this.#isWhole = false;
+      await old.release();
     }
-    const published = await lock.value.publish(url);
+    if (this.#isWhole) return;
+    await replaceFile(paths.tokenFile, `${token}\n`, 0o600);
+    const published = await this.#lock.publish(url);
     if (!published.ok) return this.#failed(published.error);
     await restored();
+    this.#isWhole = true;
     this.#tell(
       `The state folder ${paths.stateDir} was taken away while VRAM Landlord ran. It was made anew, with what is pinned and learnt; events of before are lost.`,
     );
     this.#trouble = null;
   }
 
-  #failed({ message }: LandlordError): void {
-    if (message !== this.#trouble)
+  #failed({ code, message }: LandlordError): void {
+    if (code !== this.#trouble)
       this.#tell(
         `The state folder ${this.#options.paths.stateDir} was taken away while VRAM Landlord ran, so no command finds it. ${message}`,
       );
-    this.#trouble = message;
+    this.#trouble = code;
   }
 
   #tell(reason: string): void {
