@@ -37,13 +37,12 @@ export class BackendWatch {
     });
   }
 
-  /** Of the config, else the found ones. */
   get list(): readonly BackendSetting[] {
-    return this.#parts.named() ?? this.#found;
+    return watchedBackends(this.#parts.named(), this.#found);
   }
 
   watch(): Promise<void> {
-    return this.#parts.watch(watchedBackends(this.#parts.named(), this.#found));
+    return this.#parts.watch(this.list);
   }
 
   async look(): Promise<void> {
