@@ -67,9 +67,11 @@ describe('a state folder', () => {
   it('beside a config with several faults: each is said on a line of its own', async () => {
     const config = 'floor: much\ncap: 900%\nmaxBig: some\nbackends: []\n';
     await using served = await startServeProcess({ folder, config });
-    const faults = (await served.state()).notices
-      .map(({ text }) => text)
-      .filter((text) => /yaml:\d/.test(text));
+    const told = (await served.state()).notices.map(({ text }) => text);
+    expect(told[0]).toEqual(
+      expect.stringMatching(/^The config is not used, so the built-in settings are in force .*:$/),
+    );
+    const faults = told.filter((text) => /yaml:\d/.test(text));
     expect(faults.map((text) => /yaml:(\d)/.exec(text)?.[1])).toEqual(['1', '2', '3']);
     expect(served.err()).not.toContain('\\u{');
     expect(await served.end()).toBe(0);
@@ -181,6 +183,9 @@ describe('a state folder', () => {
       for (let index = 0; index < 60; index += 1)
         expect(await tell(served, `${index} ${'x'.repeat(980)}`)).toBe(202);
       await until(async () => (await troubles(served)).length > 0, 60_000, 'the full disk to be told');
+      expect((await served.state()).notices[0]?.text).toMatch(
+        /^Events are not stored because the disk is full\. /,
+      );
       expect((await served.post('/api/sleep', { for: '1h' })).status).toBe(200);
       expect((await served.state()).asleep).not.toBe(null);
       rmSync(filler);

@@ -4,7 +4,7 @@ import type { LandlordState } from '../../../shared/state.ts';
 import type { ControlLoop } from '../control-loop.ts';
 import type { SqliteStore } from '../events/sqlite-store.ts';
 import { type Environment, missingKeys } from '../security/key-from.ts';
-import type { SettingsFile } from '../settings/settings-file.ts';
+import { IN_FORCE, type SettingsFile } from '../settings/settings-file.ts';
 import type { Fleet } from './fleet.ts';
 
 /** What a person should know first, worst first. */
@@ -20,6 +20,11 @@ export function noticesOf(
 ): LandlordState['notices'] {
   const notices: LandlordState['notices'][number][] = [];
   const { rejection, source } = settingsFile.status();
+  if (rejection !== null)
+    notices.push({
+      severity: 'error',
+      text: `The config is not used, ${IN_FORCE[source]}. To be mended in it:`,
+    });
   // A line each: what shows them takes a line break for one of those that tear sentences apart.
   for (const text of rejection?.message.split('\n') ?? []) notices.push({ severity: 'error', text });
   if (source === 'defaults' && namedConfig !== null)
@@ -35,7 +40,11 @@ export function noticesOf(
         text: `The floor in the config is all of ${device.name} (${formatBytes(device.totalBytes)}) or more, which can't be kept; the built-in floor is in force there. Write a smaller one.`,
       });
   const trouble = store.trouble();
-  if (trouble !== null) notices.push({ severity: 'error', text: trouble });
+  if (trouble !== null)
+    notices.push({
+      severity: 'error',
+      text: `Events are not stored because ${trouble}. The newest are kept in memory and written once that is over.`,
+    });
   for (const one of loop.sight.troubles()) notices.push({ severity: 'warning', text: one.message });
   for (const setting of fleet.unsupported())
     notices.push({

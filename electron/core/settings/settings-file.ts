@@ -334,7 +334,8 @@ export class SettingsFile {
   }
 }
 
-const IN_FORCE: Readonly<Record<SettingsSource, string>> = {
+/** As a clause, where the file that stands there is not. */
+export const IN_FORCE: Readonly<Record<SettingsSource, string>> = {
   file: 'the settings of before stay in force',
   kept: 'the settings of before stay in force',
   defaults: 'the built-in settings stay in force',
