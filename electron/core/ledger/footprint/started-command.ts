@@ -14,9 +14,8 @@ const CONTAINERS = /^(?:docker|podman|nerdctl)$/;
  */
 export function startedCommand(words: readonly string[]): readonly string[] {
   const [program = '', ...rest] = words;
-  const script = SHELLS.test(basename(program)) ? rest.findIndex((word) => /^-\w*c$/.test(word)) : -1;
-  const inner = script < 0 ? undefined : rest[script + 1];
-  if (inner !== undefined) return startedCommand(lastOf(inner));
+  const script = SHELLS.test(basename(program)) ? scriptIn(rest) : null;
+  if (script !== null) return startedCommand(lastOf(script));
   const container = words.findIndex((word) => CONTAINERS.test(basename(word)));
   const server = words.findIndex((_, at) => isLlamaServer(words.slice(at)));
   if (container >= 0 && (server < 0 || container < server)) {
@@ -26,9 +25,18 @@ export function startedCommand(words: readonly string[]): readonly string[] {
   return server <= 0 ? words : withEnvironment(words.slice(server), variablesIn(words.slice(0, server)));
 }
 
+/** What follows a shell's own `-c`; null: it has none, and what follows a file is for that file. */
+function scriptIn(words: readonly string[]): string | null {
+  for (const [at, word] of words.entries()) {
+    if (/^-\w*c$/.test(word)) return words[at + 1] ?? null;
+    if (!/^[-+]/.test(word) && !/^[-+]\w*[oO]$/.test(words[at - 1] ?? '')) return null;
+  }
+  return null;
+}
+
 /** The last command of a script: what goes before it makes ready. */
 function lastOf(script: string): readonly string[] {
-  const words = shellWords(script.replaceAll(/&&|;/g, ' ; '));
+  const words = shellWords(script.replace(/[\s;]+$/, '').replaceAll(/&&|;/g, ' ; '));
   return words.slice(words.lastIndexOf(';') + 1).filter((word, at) => at > 0 || word !== 'exec');
 }
 

@@ -17,6 +17,9 @@ describe('what a command line starts', () => {
     [`sh -lc 'cd /opt && ulimit -l unlimited; exec ./llama-server -m /m.gguf'`, './llama-server -m /m.gguf'],
     ['python -m vllm.entrypoints.openai.api_server', 'python -m vllm.entrypoints.openai.api_server'],
     ['./start-it.sh -c 3', './start-it.sh -c 3'],
+    // The file's own, which it may hand to its server.
+    ['bash ./start-it.sh -m /m.gguf -c 4096', 'bash ./start-it.sh -m /m.gguf -c 4096'],
+    ['bash -euo pipefail -c "llama-server -m /m.gguf; "', 'llama-server -m /m.gguf'],
     ['llama-server --alias docker -m run', 'llama-server --alias docker -m run'],
   ])('%s', (text, expected) => expect(started(text)).toBe(expected));
 });
