@@ -16,7 +16,8 @@ export const FEW_OUTPUTS_BUILD = 9450;
  *   feed-forward   masks + 3 × feed-forward width + 5 × embedding
  *   experts        masks + the same of all at work, or their results side by side
  *   attention      masks + queries, keys and residuals; the whole score matrix without flash attention
- *   state          masks + 6 × the state's inner width, or 2 × the convolution's + 5 × embedding, and the states twice
+ *   state          masks + 4 × what the convolution mixes + the inner width, or (delta nets) 2 × what it mixes,
+ *                  and 5 × embedding, and the states of all sequences twice
  *   selection      attention + what an indexer computes of each cell, and the tokens it has chosen
  *   layers' own    3 × each layer's own embedding + 5 × embedding
  *   output         vocabulary × outputs, and what is still held there: on one device alone
@@ -98,7 +99,8 @@ function selectionElements({ selection }: ModelFacts, cells: number): number {
 function stateElements(facts: ModelFacts): number {
   const { recurrent } = facts;
   if (recurrent === null || recurrent.innerElements === 0) return 0;
-  const inner = recurrent.deltaNet ? 2 * recurrent.mixedElements : 6 * recurrent.innerElements;
+  const { innerElements, mixedElements } = recurrent;
+  const inner = recurrent.deltaNet ? 2 * mixedElements : 4 * mixedElements + innerElements;
   return inner + 5 * facts.embedding;
 }
 
