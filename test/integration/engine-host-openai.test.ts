@@ -111,6 +111,25 @@ describe('the engine behind the gateway', () => {
     expect(Object.keys(made)).toHaveLength(2);
   });
 
+  it('draws anew for each request, or the same with the same seed', async () => {
+    const answers = async (seed?: number): Promise<number> => {
+      const texts = new Set<string | null | undefined>();
+      for (let times = 0; times < 4; times += 1) {
+        const answer = await client.chat.completions.create({
+          ...ask,
+          ...(seed === undefined ? {} : { seed }),
+          temperature: 2,
+          messages: hello,
+        });
+        texts.add(answer.choices[0]?.message.content);
+      }
+      return texts.size;
+    };
+    expect(await answers()).toBe(4);
+    expect(await answers(-1)).toBe(4);
+    expect(await answers(7)).toBe(1);
+  });
+
   it('answers in JSON where any will do', async () => {
     const answer = await client.chat.completions.create({
       ...ask,

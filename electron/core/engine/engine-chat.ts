@@ -56,6 +56,7 @@ export interface Sampling {
   readonly topP: number | null;
   readonly topK: number | null;
   readonly minP: number | null;
+  /** null: another one each time. */
   readonly seed: number | null;
   readonly frequencyPenalty: number;
   readonly presencePenalty: number;

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import type {
   ChatHistoryItem,
   ChatModelFunctions,
@@ -240,7 +241,8 @@ export function samplingOf(request: Sampling) {
     ...(topP === null ? {} : { topP }),
     ...(topK === null ? {} : { topK }),
     ...(minP === null ? {} : { minP }),
-    ...(seed === null ? {} : { seed }),
+    // Without one node-llama-cpp takes the second of the clock: all that is asked within it would draw the same.
+    seed: seed ?? randomInt(2 ** 32),
     repeatPenalty:
       frequencyPenalty === 0 && presencePenalty === 0
         ? (false as const)

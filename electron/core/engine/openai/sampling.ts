@@ -28,7 +28,8 @@ export function samplingOf(one: z.infer<typeof asked>): Sampling {
     topP: one.top_p ?? null,
     topK: one.top_k ?? null,
     minP: one.min_p ?? null,
-    seed: one.seed ?? null,
+    // Below 0 it is drawn, as llama-server has it.
+    seed: one.seed == null || one.seed < 0 ? null : one.seed,
     frequencyPenalty: one.frequency_penalty ?? 0,
     presencePenalty: one.presence_penalty ?? 0,
     stop: one.stop == null ? [] : typeof one.stop === 'string' ? [one.stop] : one.stop,
