@@ -83,7 +83,10 @@ export const runEstimate: Run = async (invocation, terminal) => {
   // The search goes by arithmetic: where llama.cpp itself finds more, the room counts as that much less.
   const share = Math.min(1, mine.totalBytes / Math.max(1, footprint.totalBytes));
   const bytes = Math.floor(room.value.bytes * share);
-  const found = largestFit(header.value, flags.value, kind.value, bytes, companions.value);
+  const fit = largestFit(header.value, flags.value, kind.value, bytes, companions.value);
+  // All that was counted fits: then it is the same figure, llama.cpp's own where it has one.
+  const isAll = fit.kind === 'context' && fit.footprint.totalBytes === mine.totalBytes;
+  const found = isAll ? { ...fit, footprint } : fit;
   terminal.out(
     json
       ? JSON.stringify({ ...footprint, fit: { ...found, roomBytes: room.value.bytes } })

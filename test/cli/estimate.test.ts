@@ -133,6 +133,10 @@ describe('landlord estimate', () => {
     const json = JSON.parse((await estimate(model, '--fit', '--quick', '--json')).out);
     expect(json.fit).toMatchObject({ kind: 'context', contextTokens: 8192 });
     expect(json.fit.roomBytes).toBeGreaterThan(json.totalBytes);
+    // The same load has one figure, whoever has counted it.
+    const checked = JSON.parse((await estimate(model, '--fit', '--json')).out);
+    expect(checked.totalBytes).not.toBe(json.totalBytes);
+    expect(checked.fit.footprint.totalBytes).toBe(checked.totalBytes);
   });
 
   it('answers 65 and one sentence for a file that can not be used', async () => {
