@@ -13,7 +13,8 @@ export interface Exchange {
   readonly response: ServerResponse;
   /** With its query. */
   readonly path: string;
-  readonly work: Work;
+  /** As its path says; less where its body says that it asks for none. */
+  work: Work;
   readonly dialect: Dialect;
   /** The model that the path names; null: the body does, if anything. */
   readonly pathModel: string | null;

@@ -15,6 +15,7 @@ import { deviceOfBackend, frontRoute, type Route } from './route.ts';
 import { Seat } from './seat.ts';
 import { sendElsewhere } from './send-elsewhere.ts';
 import { sendLocally } from './send-locally.ts';
+import { isUnloadWish } from './unload-wish.ts';
 import { createWaiting, type Waiting } from './waiting.ts';
 
 const TOO_LARGE: GatewayRefusal = {
@@ -88,6 +89,7 @@ export async function serve(parts: GatewayParts, exchange: Exchange): Promise<vo
       return;
     }
     exchange.head = read.head;
+    if (isUnloadWish(exchange)) exchange.work = 'other';
   }
   const { loop, fleet } = parts.context;
   const wanted = exchange.pathModel ?? exchange.head?.model?.value ?? null;
