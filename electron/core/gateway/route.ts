@@ -70,12 +70,12 @@ const MOST_NAMES = 256;
 
 /**
  * What each name means, found once for as long as models and backends stay the same. Of a backend that does not
- * answer no model is listed: a name that was its own is then no unknown one.
+ * answer no model is listed: a name that it had is then no unknown one, whether anybody has asked for it or not.
  */
 export class KnownRoutes {
   readonly #isUp: (backend: string) => boolean;
-  /** Backend by name, of names that were found. */
-  readonly #homes = new Map<string, string>();
+  /** What each backend listed last. */
+  readonly #listed = new Map<string, ModelView[]>();
   #views: readonly ModelView[] | null = null;
   #backends: readonly BackendSetting[] | null = null;
   readonly #routes = new Map<string | null, Result<Route>>();
@@ -92,30 +92,38 @@ export class KnownRoutes {
   ): Result<Route> {
     if (views !== this.#views || backends !== this.#backends || this.#routes.size >= MOST_NAMES)
       this.#routes.clear();
+    if (views !== this.#views) this.#remember(views);
     this.#views = views;
     this.#backends = backends;
     const known = this.#routes.get(wanted);
     if (known !== undefined) return known;
     const route = resolveRoute(wanted, views, backends);
-    if (wanted !== null && route.ok) this.#remember(wanted, route.value.setting.name);
     const away = route.ok || wanted === null ? null : this.#silentHome(wanted, backends);
     if (away !== null && wanted !== null) return silent(away, wanted);
     this.#routes.set(wanted, route);
     return route;
   }
 
-  #remember(wanted: string, home: string): void {
-    this.#homes.delete(wanted);
-    this.#homes.set(wanted, home);
-    const [oldest] = this.#homes.keys();
-    if (this.#homes.size > MOST_NAMES && oldest !== undefined) this.#homes.delete(oldest);
+  #remember(views: readonly ModelView[]): void {
+    for (const { backend } of views) this.#listed.delete(backend);
+    for (const view of views) {
+      const own = this.#listed.get(view.backend);
+      if (own === undefined) this.#listed.set(view.backend, [view]);
+      else own.push(view);
+    }
   }
 
   /** null: whose it is answers, or nobody knows. */
   #silentHome(wanted: string, backends: readonly BackendSetting[]): string | null {
+    const silents = backends.filter(({ name }) => !this.#isUp(name));
     const home =
-      backends.find(({ name }) => wanted.startsWith(`${name}/`))?.name ?? this.#homes.get(wanted) ?? null;
-    return home !== null && backends.some(({ name }) => name === home) && !this.#isUp(home) ? home : null;
+      silents.find(({ name }) => wanted.startsWith(`${name}/`)) ??
+      silents.find(({ name }) =>
+        this.#listed
+          .get(name)
+          ?.some(({ observed }) => observed.name === wanted || observed.aliases.includes(wanted)),
+      );
+    return home?.name ?? null;
   }
 }
 

@@ -94,7 +94,8 @@ describe('routes that are kept', () => {
     };
     expect(code('qwen')).toBe('unknown_model');
     isUp = false;
-    expect(code('qwen')).toBe('backend_unreachable');
+    // The others nobody has asked for.
+    for (const name of ['qwen', 'big', 'both']) expect(code(name), name).toBe('backend_unreachable');
     expect(code('a/anything')).toBe('backend_unreachable');
     expect(code('never-seen')).toBe('unknown_model');
     isUp = true;
