@@ -6,7 +6,7 @@ import type { Footprint } from '../ledger/footprint/estimate.ts';
 import { afterFirstUse, type LoadMeasurement, measureStep } from './measure.ts';
 import { holdsMemory, type ModelView } from './model-view.ts';
 import type { Models } from './models.ts';
-import { isMissing, spilledBytes } from './off-card.ts';
+import { isLessened, isMissing, spilledBytes } from './off-card.ts';
 import { type OtherHolders, otherHolders } from './other-holders.ts';
 import type { Sight } from './sight.ts';
 
@@ -260,14 +260,24 @@ export class LoadWatch {
     return now?.bytes ?? null;
   }
 
-  #hasSpilled(view: ModelView, sight: Sight, nowMs: number): boolean {
+  /** Its server put all of it elsewhere, or a part. */
+  #isPartly(view: ModelView, bytes: number, sight: Sight, nowMs: number): boolean {
     const card = sight.device(view.deviceId);
-    return card !== null && spilledBytes(view, card, sight.processes(nowMs)) > 0;
+    const processes = sight.processes(nowMs);
+    if (isMissing(view, bytes)) return true;
+    if (card !== null && spilledBytes(view, card, processes) > 0) return true;
+    // Split over several cards, it takes a part of what is predicted on each.
+    const pid = view.observed.process?.pid ?? null;
+    const isSplit =
+      pid === null
+        ? sight.devices().filter(({ memory }) => memory === 'discrete').length > 1
+        : processes.some((use) => use.pid === pid && use.deviceId !== view.deviceId && use.bytes !== 0);
+    return !isSplit && isLessened(view, bytes, sight.free(view.deviceId, nowMs).freeBytes);
   }
 
   #learn(view: ModelView, bytes: number, sight: Sight, nowMs: number): void {
-    // One that its server put elsewhere, or a part of it, would teach that it needs less.
-    if (isMissing(view, bytes) || this.#hasSpilled(view, sight, nowMs)) return;
+    // That would teach that it needs less.
+    if (this.#isPartly(view, bytes, sight, nowMs)) return;
     const last = this.#learned.get(view.id);
     if (last !== undefined && bytes <= last * (1 + LEARN_SHARE)) return;
     this.#learned.set(view.id, bytes);

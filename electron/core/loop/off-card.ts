@@ -30,6 +30,26 @@ export function isMissing({ predictedBytes, observed }: ModelView, heldBytes: nu
   return heldBytes < predictedBytes * MISSING_SHARE;
 }
 
+/** Layers that are not asked for by number are left out until a margin stays free, and up to a layer more than that. */
+const LITTLE_FREE_BYTES = 1_073_741_824;
+const LESSENED_SHARE = 0.9;
+
+/**
+ * Whether its server seems to have put some of its layers elsewhere for want of room (llama-server's `--fit`,
+ * Ollama): that many were not asked for, it takes clearly less than predicted, and next to nothing is free.
+ */
+export function isLessened(
+  { observed, predictedBytes }: ModelView,
+  heldBytes: number,
+  freeBytes: number | null,
+): boolean {
+  if (observed.args === null || predictedBytes === null || freeBytes === null) return false;
+  const { contextTokens, gpuLayers, fit, fitMarginBytes } = commandFlags(observed.args);
+  // Of a context that was not asked for it takes as much as there is room for.
+  if (!fit || gpuLayers !== null || contextTokens === null) return false;
+  return heldBytes < predictedBytes * LESSENED_SHARE && freeBytes < fitMarginBytes + LITTLE_FREE_BYTES;
+}
+
 /** Of a model that is meant to be whole on its card: what the card reaches over the bus; 0: none, or too few to tell. */
 export function spilledBytes(
   view: ModelView,

@@ -60,6 +60,7 @@ interface Moment {
   /** Its server does not answer: the measured model is not listed. */
   readonly isOutOfSight?: boolean;
   readonly deviceId?: string;
+  readonly args?: readonly string[];
   /** No reading comes. */
   readonly isBlind?: boolean;
   readonly bookings?: readonly Booking[];
@@ -121,6 +122,7 @@ function learned(moments: readonly Moment[]): readonly number[] {
           lastBusyAtMs: moment.lastBusyAtMs ?? null,
           reportedBytes: moment.reported === undefined ? null : moment.reported * GB,
           process: moment.proven === true ? SERVER : null,
+          args: moment.args ?? null,
         },
       });
       const other =
@@ -405,6 +407,34 @@ describe('what is learned from a load', () => {
     });
     expect(learned([unloaded, loading, on(6)])).toEqual([]);
     expect(learned([unloaded, loading, on(0.5)])).toEqual([10]);
+  });
+
+  it('is nothing of a model whose server kept layers off a full card: with room it takes them all', () => {
+    const on = (
+      args: readonly string[],
+      free: number,
+      more: readonly ProcessMemory[] = [],
+    ): readonly number[] =>
+      learned([
+        unloaded,
+        loading,
+        {
+          status: 'loaded',
+          free,
+          proven: true,
+          predicted: 18,
+          args,
+          processes: [use(77, 'llama-server', 9 * GB), ...more],
+        },
+      ]);
+    const asked = ['llama-server', '-c', '8192'];
+    expect(on(asked, 1.2)).toEqual([]);
+    expect(on(asked, 6)).toEqual([9]);
+    expect(on([...asked, '-ngl', '40'], 1.2)).toEqual([9]);
+    expect(on([...asked, '--fit', 'off'], 1.2)).toEqual([9]);
+    expect(on(['llama-server'], 1.2)).toEqual([9]);
+    // Its other half is on another card.
+    expect(on(asked, 1.2, [{ ...use(77, 'llama-server', 9 * GB), deviceId: 'sim:1' }])).toEqual([9]);
   });
 
   it('begins anew with the next load', () => {
