@@ -75,7 +75,9 @@ export function StartPage() {
       <ul>
         {backends.map((backend) => (
           <li key={backend.name}>
-            {strings.settings.foundOne(shown(backend.name), backend.kind, hostOf(backend.url))}
+            {backend.kind === 'embedded'
+              ? words.engine
+              : strings.settings.foundOne(shown(backend.name), backend.kind, hostOf(backend.url))}
           </li>
         ))}
       </ul>

@@ -15,6 +15,7 @@ export const startWords = {
   },
   backends: 'Model servers',
   backendsNone: 'None was found yet. Start one, or go on: it is found by itself within half a minute.',
+  engine: 'the built-in engine',
   addModel: 'No server? The built-in engine needs only a model’s file',
   addModelHint: 'The whole path of a GGUF file on the machine where VRAM Landlord runs.',
   addModelExample: '~/models/qwen3-4b-q4_k_m.gguf',

@@ -156,7 +156,11 @@ function backendEvents(
   if (before === status) return [];
   const base = { backend: snapshot.name, numbers: { models: snapshot.models.length } };
   if (status === 'up') {
-    const reason = `${snapshot.name} answers at ${snapshot.url}: ${snapshot.models.length} ${snapshot.models.length === 1 ? 'model' : 'models'}.`;
+    const models = `${snapshot.models.length} ${snapshot.models.length === 1 ? 'model' : 'models'}`;
+    const reason =
+      snapshot.kind === 'embedded'
+        ? `The built-in engine has ${models}.`
+        : `${snapshot.name} answers at ${snapshot.url}: ${models}.`;
     if (before === undefined || before === 'unknown')
       return [
         {

@@ -168,6 +168,10 @@ describe('what a changed status tells', () => {
     });
     expect(backendNews(undefined, snapshot('unknown'), false).events).toEqual([]);
     expect(backendNews('unknown', snapshot('up'), false).events[0]?.kind).toBe('backend_up');
+    const engine = { ...snapshot('up'), name: 'embedded', kind: 'embedded' } as const;
+    expect(backendNews('unknown', engine, false).events[0]?.reason).toMatch(
+      /^The built-in engine has \d models?\.$/,
+    );
     expect(backendNews('unknown', snapshot('up'), true).events[0]?.kind).toBe('backend_found');
     expect(backendNews('up', snapshot('up'), true).events).toEqual([]);
     expect(backendNews('up', snapshot('down'), true).events[0]?.kind).toBe('backend_down');
