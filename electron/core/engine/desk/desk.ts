@@ -216,7 +216,8 @@ export class EngineDesk implements AgentDesk {
     const { agent: name } = request;
     if (this.#stopping) return refused('cancelled', 'VRAM Landlord is being stopped.');
     const path = await this.#world.realPath(request.path);
-    if (path === null) return refused('bad_model_file', `There is no file ${request.path}: nothing is there, or a pipe.`);
+    if (path === null)
+      return refused('bad_model_file', `There is no file ${request.path}: nothing is there, or a pipe.`);
     const known = this.#agents.get(name);
     if (known !== undefined) return this.#again(known, path, request, signal);
     const device = await this.#world.device();
