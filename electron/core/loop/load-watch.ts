@@ -59,6 +59,9 @@ export class LoadWatch {
   readonly #wake: () => void;
   readonly #bookings: () => readonly Booking[];
   readonly #asked = new Map<string, string>();
+  /** Of each model: the newest question about it that was answered. */
+  readonly #answered = new Map<string, number>();
+  #turn = 0;
   readonly #measuring = new Map<string, LoadMeasurement>();
   readonly #others = new Map<string, OtherHolders>();
   /** Of each measurement: which other models and agents held memory there when it began. */
@@ -108,7 +111,11 @@ export class LoadWatch {
 
   /** Predicts now, for a load that is about to be asked for. */
   async predict(view: ModelView, models: Models): Promise<Forecast | null> {
+    const turn = ++this.#turn;
     const forecast = await this.#forecaster.predict(view, this.#place(view));
+    // A slow disk may answer of former flags last.
+    if (turn < (this.#answered.get(view.id) ?? 0)) return forecast;
+    this.#answered.set(view.id, turn);
     models.remember(view.id, {
       predictedBytes: forecast?.bytes ?? null,
       predictionSource: forecast?.source ?? null,

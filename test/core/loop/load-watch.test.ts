@@ -474,6 +474,27 @@ describe('a prediction', () => {
     expect(wakes).toBeGreaterThanOrEqual(3);
   });
 
+  it('is of the flags that were asked about last, whichever answer comes first', async () => {
+    const answers: ((bytes: number) => void)[] = [];
+    const forecaster: Forecaster = {
+      predict: () =>
+        new Promise((resolve) => {
+          answers.push((bytes) => resolve({ bytes, source: 'estimate' }));
+        }),
+      footprint: async () => null,
+      learn: () => undefined,
+    };
+    const models = new Models();
+    const watch = new LoadWatch(forecaster, () => undefined);
+    for (const context of ['4096', '8192'])
+      watch.look(modelView({ observed: { args: ['-c', context] } }), 'unloaded', new Sight(), models, 0);
+    answers[1]?.(12 * GB);
+    await new Promise((resolve) => setImmediate(resolve));
+    answers[0]?.(10 * GB);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(models.memo('router/m').predictedBytes).toBe(12 * GB);
+  });
+
   it('is asked for anew once it has left: what was learned counts for the load that its server begins', async () => {
     let bytes = 12 * GB;
     const forecaster: Forecaster = {
