@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
 import { basename } from 'node:path';
 import type { FileLocker } from './locker.ts';
@@ -65,20 +66,22 @@ export function supervise(
   return new Promise((resolve) => {
     const [name = program.file, ...args] = program.args;
     const bound = endsWithUs ? boundToUs(program.file, name, env) : null;
-    const child = spawn(bound?.file ?? program.file, [...(bound?.args ?? []), ...args], {
-      argv0: bound?.argv0 ?? name,
-      env: definedOnly(env),
-      stdio: ['inherit', 'inherit', 'inherit', ...descriptors],
-    });
     const fromKeys: readonly NodeJS.Signals[] = isatty(0) ? ['SIGINT', 'SIGQUIT'] : [];
+    let child: ChildProcess | null = null;
     const pass = (signal: NodeJS.Signals): void => {
-      if (!fromKeys.includes(signal)) child.kill(signal);
+      if (!fromKeys.includes(signal)) child?.kill(signal);
     };
+    // Before it runs: it may say that it does, and be sent a signal, while we wait for our share of a busy machine.
     for (const signal of PASSED) process.on(signal, pass);
     const end = (status: number): void => {
       for (const signal of PASSED) process.off(signal, pass);
       resolve(status);
     };
+    child = spawn(bound?.file ?? program.file, [...(bound?.args ?? []), ...args], {
+      argv0: bound?.argv0 ?? name,
+      env: definedOnly(env),
+      stdio: ['inherit', 'inherit', 'inherit', ...descriptors],
+    });
     child.once('error', () => end(127));
     child.once('exit', (code, signal) =>
       end(signal === null ? (code ?? 1) : 128 + constants.signals[signal]),
