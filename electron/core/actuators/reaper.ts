@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { fail, ok, type Result } from '../../../shared/errors.ts';
+import { fail, messageOf, ok, type Result } from '../../../shared/errors.ts';
 import type { ProcessIdentity } from '../process/identity.ts';
 import type { FromReaper, ToReaper } from './reaper-messages.ts';
 
@@ -21,12 +21,18 @@ export async function armSignal(
   identity: ProcessIdentity,
   childPath: string = CHILD,
 ): Promise<Result<ArmedSignal>> {
-  const child = fork(childPath, [], {
-    // Said, or Electron's own fork takes its helper program for it on macOS.
-    execPath: process.execPath,
-    execArgv: [],
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-  });
+  let child: ChildProcess;
+  try {
+    child = fork(childPath, [], {
+      // Said, or Electron's own fork takes its helper program for it on macOS.
+      execPath: process.execPath,
+      execArgv: [],
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
+  } catch (error) {
+    // Without memory for another process, and for other rare reasons, `fork` throws instead of telling.
+    return notStarted(error);
+  }
   child.unref();
   child.channel?.unref();
   const answer = await ask(child, { type: 'arm', identity }, ARM_LIMIT_MS);
@@ -49,6 +55,10 @@ export async function armSignal(
   });
 }
 
+function notStarted(error: unknown): Result<never> {
+  return fail('internal', `The reaper process could not be started: ${messageOf(error)}.`);
+}
+
 function dismiss(child: ChildProcess): void {
   if (child.connected) child.disconnect();
 }
@@ -64,8 +74,7 @@ function ask(child: ChildProcess, message: ToReaper, limitMs: number): Promise<R
     };
     const onMessage = (answer: FromReaper): void => done(ok(answer));
     const onExit = (): void => done(fail('internal', 'The reaper process ended before it answered.'));
-    const onError = (error: Error): void =>
-      done(fail('internal', `The reaper process could not be started: ${error.message}.`));
+    const onError = (error: Error): void => done(notStarted(error));
     const timer = setTimeout(
       () =>
         done(

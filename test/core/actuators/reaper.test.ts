@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { armSignal } from '../../../electron/core/actuators/reaper.ts';
 import type { ProcessIdentity } from '../../../electron/core/process/identity.ts';
 import { openPid } from '../../../electron/core/process/pidfd.ts';
@@ -10,6 +10,7 @@ import { procfs } from '../../../electron/core/process/procfs.ts';
 const started: ChildProcess[] = [];
 
 afterEach(() => {
+  vi.restoreAllMocks();
   for (const child of started.splice(0)) child.kill('SIGKILL');
 });
 
@@ -51,6 +52,17 @@ describe('rule 10: a signal is sent only to a proven process', () => {
     expect(killed).toMatchObject({ ok: true, value: { goneAfterMs: expect.any(Number) } });
     expect((await exited)[1]).toBe('SIGKILL');
     armed.value[Symbol.dispose]();
+  });
+
+  it('refuses in a sentence where no process can be started for the proof', async () => {
+    const { child, identity } = await listener();
+    // Through a file: there `fork` throws, as it does where there is no memory for a process.
+    vi.spyOn(process, 'execPath', 'get').mockReturnValue('/etc/passwd/node');
+    expect(await armSignal(identity)).toMatchObject({
+      ok: false,
+      error: { message: expect.stringMatching(/could not be started: .*ENOTDIR/) },
+    });
+    expect(isAlive(child)).toBe(true);
   });
 
   it.each<[string, Partial<ProcessIdentity>, RegExp]>([

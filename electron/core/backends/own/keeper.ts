@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { messageOf } from '../../../../shared/errors.ts';
 import type { FromKeeper, ToKeeper } from './keeper-messages.ts';
 
 export interface KeptRun {
@@ -23,14 +24,24 @@ export function keep(
   onStarted: () => void,
   onEnd: (end: RunEnd) => void,
 ): KeptRun {
-  const keeper: ChildProcess = fork(CHILD, [], {
-    // Said, or Electron's own fork takes its helper program for it on macOS.
-    execPath: process.execPath,
-    execArgv: ['--max-semi-space-size=1', '--max-old-space-size=64', '--disable-warning=ExperimentalWarning'],
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-    // Ctrl-C in the runtime's terminal is the runtime's; it stops its servers in order.
-    detached: true,
-  });
+  let keeper: ChildProcess;
+  try {
+    keeper = fork(CHILD, [], {
+      // Said, or Electron's own fork takes its helper program for it on macOS.
+      execPath: process.execPath,
+      execArgv: [
+        ...['--max-semi-space-size=1', '--max-old-space-size=64'],
+        '--disable-warning=ExperimentalWarning',
+      ],
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      // Ctrl-C in the runtime's terminal is the runtime's; it stops its servers in order.
+      detached: true,
+    });
+  } catch (error) {
+    // Without memory for another process, and for other rare reasons, `fork` throws instead of telling.
+    queueMicrotask(() => onEnd({ kind: 'refused', reason: messageOf(error) }));
+    return { pid: null, stop: async () => undefined };
+  }
   let pid: number | null = null;
   let end: RunEnd | null = null;
   const gone = Promise.withResolvers<void>();

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { keep, type RunEnd } from '../../../../electron/core/backends/own/keeper.ts';
+import { type KeptRun, keep, type RunEnd } from '../../../../electron/core/backends/own/keeper.ts';
 
 let folder = '';
 beforeEach(() => {
@@ -10,6 +10,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   vi.unstubAllEnvs();
+  vi.restoreAllMocks();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -25,4 +26,23 @@ describe('keeper: what its server gets', () => {
     expect(end).toMatchObject({ kind: 'ended', exitCode: 0 });
     expect(readFileSync(logFile, 'utf8')).toContain('word=passed on node=unset');
   });
+});
+
+it('a keeper that can not be started is a refused run, told once it has been returned', async () => {
+  // Through a file: there `fork` throws, as it does where there is no memory for a process.
+  vi.spyOn(process, 'execPath', 'get').mockReturnValue('/etc/passwd/node');
+  const run = { command: ['true'], cwd: folder, logFile: join(folder, 'log'), graceMs: 1_000 };
+  let kept: KeptRun | null = null;
+  const seen = await new Promise<readonly [KeptRun | null, RunEnd]>((resolve) => {
+    kept = keep(
+      run,
+      () => {},
+      (end) => resolve([kept, end]),
+    );
+  });
+  expect(seen).toEqual([
+    expect.objectContaining({ pid: null }),
+    { kind: 'refused', reason: expect.stringContaining('ENOTDIR') },
+  ]);
+  await seen[0]?.stop();
 });
