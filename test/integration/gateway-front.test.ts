@@ -159,8 +159,11 @@ describe('a front port', () => {
     expect(denied.json).toMatchObject({ error: { code: 'vram_denied' } });
     const asked = await request(here, 'GET', '/props?model=huge');
     expect(asked.json).toMatchObject({ error: { code: 'vram_denied' } });
-    // llama-server takes each of these for one that needs admission.
+    expect((await request(here, 'HEAD', '/props?model=huge')).status).toBe(503);
     const body = '{"model":"huge","max_tokens":1,"messages":[]}';
+    for (const path of ['/props', '/slots/0?action=erase', '/lora-adapters', '/v1/chat/completions/control'])
+      expect((await request(here, 'POST', path, {}, body)).status, path).toBe(503);
+    // llama-server takes each of these for one that needs admission.
     for (const path of ['/v1/chat/completions#x', '/v1/chat/completion%u0073'])
       expect((await request(here, 'POST', path, {}, body)).status, path).toBe(400);
     expect((await request(here, 'GET', '/props?model=huge#x')).status).toBe(400);

@@ -14,7 +14,7 @@ export type Work = 'generate' | 'compute' | 'other';
 const GENERATES =
   /^\/(chat\/completions|completions?|responses|messages|infill|audio\/(transcriptions|translations|speech)|images\/(generations|edits|variations)|api\/(v\d+\/)?chat|api\/generate|sdapi\/v\d+\/(txt2img|img2img))$/;
 const COMPUTES =
-  /^\/(embeddings?|re-?rank(ing)?|messages\/count_tokens|(responses|chat\/completions)\/input_tokens|score|classify|pooling|audio\/voices|tokenize|detokenize|apply-template|api\/(embed|embeddings))$/;
+  /^\/(embeddings?|re-?rank(ing)?|messages\/count_tokens|(responses|chat\/completions)\/input_tokens|score|classify|pooling|audio\/voices|tokenize|detokenize|apply-template|props|slots\/\d+|lora-adapters|chat\/completions\/control|api\/(embed|embeddings))$/;
 
 export function workOf(method: string, path: string): Work {
   if (method !== 'POST') return 'other';

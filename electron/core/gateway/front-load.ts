@@ -10,13 +10,13 @@ import { frontRoute } from './route.ts';
 const BEGIN_LIMIT_MS = 60_000;
 
 /**
- * What loads a model on a llama.cpp router without working on it: `POST /models/load`, and any GET
- * with `model=` unless it says `autoload=false` (tools/server/README). null: this does not.
+ * What loads a model on a llama.cpp router without working on it: `POST /models/load`, and any GET or HEAD
+ * with `model=` unless it says `autoload=false` (tools/server/README; cpp-httplib has one handler for both). null: this does not.
  */
 export function loadWish(method: string, path: string): 'load' | { readonly model: string } | null {
   const at = path.indexOf('?');
   if (method === 'POST') return barePath(path) === '/models/load' ? 'load' : null;
-  if (method !== 'GET' || at < 0) return null;
+  if ((method !== 'GET' && method !== 'HEAD') || at < 0) return null;
   const query = new URLSearchParams(path.slice(at + 1));
   const model = query.get('model');
   return model === null || ['false', '0'].includes(query.get('autoload') ?? '') ? null : { model };

@@ -44,10 +44,15 @@ describe('what a path asks', () => {
       '/api/embeddings',
       '/api/v0/embeddings',
       '/v/embeddings',
+      // llama.cpp's router loads the model for these as well (build 11669).
+      '/props',
+      '/slots/0?action=erase',
+      '/lora-adapters',
+      '/v1/chat/completions/control',
       '/v1/audio/voices',
     ])
       expect(workOf('POST', path), path).toBe('compute');
-    for (const path of ['/v1/models', '/props', '/slots', '/v1/chat/completions'])
+    for (const path of ['/v1/models', '/props', '/slots', '/lora-adapters', '/v1/chat/completions'])
       expect(workOf('GET', path)).toBe('other');
     for (const path of ['/v1/chat%zzcompletions', '/v1/chat%252Fcompletions'])
       expect(workOf('POST', path), path).toBe('other');

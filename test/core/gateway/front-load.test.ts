@@ -7,6 +7,7 @@ describe('what loads a model on a router without working on it', () => {
     expect(loadWish('POST', '/models%2Fload?x=1')).toBe('load');
     expect(loadWish('GET', '/props?model=a%2Fb')).toEqual({ model: 'a/b' });
     expect(loadWish('GET', '/slots?model=a&autoload=true')).toEqual({ model: 'a' });
+    expect(loadWish('HEAD', '/props?model=a')).toEqual({ model: 'a' });
   });
 
   it('is nothing else', () => {
