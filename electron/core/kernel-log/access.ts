@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { journalMessage } from './trouble.ts';
@@ -21,7 +21,13 @@ export async function kernelLogAccess(kmsg = '/dev/kmsg'): Promise<KernelLogAcce
 export function journalSpeaks(): Promise<boolean> {
   return new Promise((resolve) => {
     const args = ['--dmesg', '--lines=1', '--output=json', '--quiet', '--no-pager'];
-    const child = spawn('journalctl', args, { stdio: ['ignore', 'pipe', 'ignore'] });
+    let child: ChildProcess;
+    try {
+      // Without a descriptor left there is a child with no streams, and an error follows; or `spawn` throws.
+      child = spawn('journalctl', args, { stdio: ['ignore', 'pipe', 'ignore'] });
+    } catch {
+      return resolve(false);
+    }
     let text = '';
     const over = (speaks: boolean): void => {
       clearTimeout(timer);
@@ -29,7 +35,7 @@ export function journalSpeaks(): Promise<boolean> {
       child.kill();
     };
     const timer = setTimeout(() => over(false), LIMIT_MS);
-    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
       text += chunk;
       if (text.split('\n').some((line) => journalMessage(line) !== null)) over(true);
     });

@@ -36,10 +36,17 @@ export function followKernelLog(onMessage: (message: string) => void, kmsgPath =
 
   const readJournal = (): void => {
     const startedAtMs = performance.now();
-    const running = spawn('journalctl', FOLLOW, { stdio: ['ignore', 'pipe', 'ignore'] });
+    let running: ChildProcess;
+    try {
+      // Without a descriptor left there is a child with no streams, and an error follows; or `spawn` throws.
+      running = spawn('journalctl', FOLLOW, { stdio: ['ignore', 'pipe', 'ignore'] });
+    } catch {
+      readKmsg();
+      return;
+    }
     child = running;
     let rest = '';
-    running.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    running.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
       const lines = (rest + chunk).split('\n');
       rest = (lines.pop() ?? '').slice(-MAX_LINE);
       for (const line of lines) {

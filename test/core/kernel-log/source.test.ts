@@ -1,7 +1,7 @@
 import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { kernelLogAccess } from '../../../electron/core/kernel-log/access.ts';
 import { followKmsg } from '../../../electron/core/kernel-log/kmsg.ts';
 import { followKernelLog, type KernelLog } from '../../../electron/core/kernel-log/source.ts';
@@ -17,6 +17,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   log?.stop();
+  vi.unstubAllEnvs();
   process.env.PATH = path;
   rmSync(bin, { recursive: true, force: true });
 });
@@ -90,4 +91,27 @@ it('takes /dev/kmsg where the journal may not be read, and says so where neither
   const none = followKernelLog(() => undefined, join(bin, 'none'));
   await until(() => none.note() !== null, 20_000, 'the note');
   none.stop();
+});
+
+it('takes /dev/kmsg where no process can be started', async () => {
+  program('journalctl', `printf '{"MESSAGE":"Linux version"}\\n'`);
+  // So much environment no process may have: `spawn` throws, as it does where there is no memory for one.
+  vi.stubEnv('LANDLORD_TEST_LONG', 'x'.repeat(200_000));
+  expect(await kernelLogAccess(join(bin, 'none'))).toBeNull();
+  await followsKmsg();
+});
+
+it('takes /dev/kmsg where the journal could be read and its follower can not be started', async () => {
+  program('journalctl', `printf '{"MESSAGE":"Linux version"}\\n'; sleep 0.5`);
+  const file = join(bin, 'kmsg');
+  writeFileSync(file, '');
+  const messages: string[] = [];
+  log = followKernelLog((message) => messages.push(message), file);
+  // The first one runs by now.
+  vi.stubEnv('LANDLORD_TEST_LONG', 'x'.repeat(200_000));
+  const comes = (): boolean => {
+    appendFileSync(file, '3,2,6,-;late\n');
+    return messages.includes('late');
+  };
+  await until(comes, 20_000, 'a message');
 });
