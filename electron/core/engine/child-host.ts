@@ -1,4 +1,4 @@
-import { fail, type LandlordError, ok, type Result } from '../../../shared/errors.ts';
+import { fail, type LandlordError, messageOf, ok, type Result } from '../../../shared/errors.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import type { ChatEngine, Embedded, EmbedRequest } from './engine-chat.ts';
 import type {
@@ -281,8 +281,9 @@ export class ChildEngineHost implements EngineHost, ChatEngine {
     this.#generation += 1;
     const generation = this.#generation;
     const up = Promise.withResolvers<Result<EngineFacts>>();
-    const child: Child = {
-      process: this.#startProcess({
+    let started: ReturnType<StartEngineProcess>;
+    try {
+      started = this.#startProcess({
         onMessage: (message) => this.#hear(child, message, up.resolve),
         onExit: (end) => {
           const why = whyEnded(end);
@@ -290,7 +291,13 @@ export class ChildEngineHost implements EngineHost, ChatEngine {
           up.resolve(fail('engine_unavailable', `The engine could not be started: ${why}.`));
           this.#exited(child, why);
         },
-      }),
+      });
+    } catch (error) {
+      // Without memory for another process, and for other rare reasons, `spawn` throws instead of telling.
+      return fail('engine_unavailable', `The engine could not be started: ${messageOf(error)}.`);
+    }
+    const child: Child = {
+      process: started,
       generation,
       waiting: new Waiting((message) => child.process.send(message)),
       facts: null,

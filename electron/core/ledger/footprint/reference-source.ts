@@ -115,7 +115,13 @@ export function referencesInChild(options: ReferenceOptions): ReferenceSource {
       settle(fail('internal', 'llama.cpp can not be asked here: it failed several times in a row.'));
       return;
     }
-    child ??= start();
+    try {
+      child ??= start();
+    } catch {
+      // Without memory for another process, and for other rare reasons, `spawn` throws instead of telling.
+      failed('its process can not be started');
+      return;
+    }
     late = setTimeout(() => failed('it took too long'), limitMs);
     child.stdin?.write(`${JSON.stringify(asked.request)}\n`);
   };

@@ -162,6 +162,23 @@ describe('the engine host', () => {
     expect(ended).toEqual([]);
   });
 
+  it('says so where no process can be started, and tries again with the next call', async () => {
+    let isFull = true;
+    const one = new ChildEngineHost({
+      startProcess(events) {
+        if (isFull) throw new Error('spawn ENOMEM');
+        return processes.start(events);
+      },
+    });
+    expect(await one.start()).toMatchObject({
+      error: { code: 'engine_unavailable', message: 'The engine could not be started: spawn ENOMEM.' },
+    });
+    isFull = false;
+    const second = one.start();
+    child(0).up();
+    expect(await second).toMatchObject({ ok: true });
+  });
+
   it('cancels a call in the child, and takes its answer', async () => {
     await startUp();
     const abort = new AbortController();

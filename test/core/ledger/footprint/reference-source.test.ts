@@ -128,9 +128,13 @@ describe('the child that asks llama.cpp', () => {
   });
 
   it('that can not be started is an error', async () => {
-    const one = referencesInChild({ nodePath: '/nonexistent/node' });
-    open.add(one);
-    expect(await one.footprintOf(load('x'))).toMatchObject({ ok: false, error: { code: 'internal' } });
+    // Through a file: there `spawn` throws, as it does where there is no memory for a process.
+    for (const nodePath of ['/nonexistent/node', '/etc/passwd/node']) {
+      const one = referencesInChild({ nodePath });
+      open.add(one);
+      for (const answer of await Promise.all([one.footprintOf(load('x')), one.footprintOf(load('y'))]))
+        expect(answer, nodePath).toMatchObject({ ok: false, error: { code: 'internal' } });
+    }
   });
 
   it('ends with a stop, and whoever waits is told', async () => {
