@@ -160,6 +160,8 @@ describe('a front port', () => {
     const asked = await request(here, 'GET', '/props?model=huge');
     expect(asked.json).toMatchObject({ error: { code: 'vram_denied' } });
     expect((await request(here, 'HEAD', '/props?model=huge')).status).toBe(503);
+    const upgrade = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' };
+    expect((await request(here, 'GET', '/props?model=huge', upgrade)).status).toBe(503);
     const body = '{"model":"huge","max_tokens":1,"messages":[]}';
     for (const path of ['/props', '/slots/0?action=erase', '/lora-adapters', '/v1/chat/completions/control'])
       expect((await request(here, 'POST', path, {}, body)).status, path).toBe(503);

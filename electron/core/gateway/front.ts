@@ -12,6 +12,7 @@ import {
 import { checkRequest } from '../http/host-check.ts';
 import { findPortHolder } from '../http/port-holder.ts';
 import { http } from '../node-http.ts';
+import { loadWish } from './front-load.ts';
 import type { Gateway } from './gateway.ts';
 import { sendRefusal } from './refusals.ts';
 import { passWebSocket, refuseUpgrade, wantsWebSocket } from './websocket.ts';
@@ -87,7 +88,11 @@ export class Fronts {
       requestTimeout: 0,
       headersTimeout: HEAD_LIMIT_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
-      shouldUpgradeCallback: wantsWebSocket,
+      // llama.cpp's router has none, and would load what the request names as if nothing had been said of one.
+      shouldUpgradeCallback: (request: IncomingMessage): boolean =>
+        wantsWebSocket(request) &&
+        (front.setting.kind !== 'llama.cpp' ||
+          loadWish(request.method ?? 'GET', request.url ?? '/') === null),
     };
     const server = http.createServer(limits);
     const answer = (request: IncomingMessage, response: ServerResponse): void => {
