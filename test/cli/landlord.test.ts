@@ -1,7 +1,7 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { version } from '../../electron/core/version.ts';
 import { fail, ok } from '../../shared/errors.ts';
@@ -61,6 +61,22 @@ describe('the command line', () => {
     expect(ran.err).toMatch(message);
     expect(ran.err).toContain('Usage: landlord');
     expect(test.runtime.commands).toEqual([]);
+  });
+
+  it('says what sets a checkout up that has no packages yet, also where Node is new enough', async () => {
+    const checkout = join(empty, 'checkout');
+    await mkdir(join(checkout, 'build'), { recursive: true });
+    await copyFile(LAUNCHER, join(checkout, 'build', 'landlord'));
+    await writeFile(join(checkout, 'package-lock.json'), '{}');
+    const env = { PATH: `${dirname(process.execPath)}:${process.env.PATH}` };
+    const { status, stderr } = spawnSync(join(checkout, 'build', 'landlord'), ['demo'], {
+      env,
+      encoding: 'utf8',
+    });
+    expect([status, stderr]).toEqual([
+      69,
+      `landlord: its packages are not here yet: run \`npm start\` in ${checkout} once, which sets it up.\n`,
+    ]);
   });
 
   it('tells how it is meant, for each command, on stdout', async () => {

@@ -4,7 +4,7 @@ import { registerHooks } from 'node:module';
 registerHooks({
   resolve(specifier, context, next) {
     if (specifier === 'koffi' || specifier.startsWith('@koromix/') || specifier.endsWith('.node'))
-      throw new Error(`Cannot find module '${specifier}'`);
+      throw new Error(`Cannot find module '${specifier}'\nRequire stack:\n- ${import.meta.filename}`);
     return next(specifier, context);
   },
 });

@@ -90,9 +90,11 @@ export function loadFlock(platform: NodeJS.Platform): Result<FileLocker> {
       }),
     );
   } catch (thrown) {
+    // Node goes on with who wanted it, line by line.
+    const [why] = messageOf(thrown).split('\n');
     return fail(
       'not_supported',
-      `koffi could not be loaded (${messageOf(thrown)}), so no lane can be taken; run npm ci again.`,
+      `koffi could not be loaded (${why}), so no lane can be taken; run npm ci again.`,
     );
   }
 }
