@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { fail, messageOf, ok, type Result } from '../../../shared/errors.ts';
 import { programKind } from '../ledger/program-kind.ts';
@@ -81,17 +81,24 @@ async function parentOf(procRoot: string, pid: number): Promise<number | null> {
 function run(args: readonly string[], limitMs: number): Promise<Result<string>> {
   return new Promise((resolve) => {
     const said: string[] = [];
-    const child = spawn('systemctl', args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: limitMs });
+    const notRun = (error: unknown): void =>
+      resolve(fail('not_supported', `systemctl can't be run (${messageOf(error)}).`));
+    let child: ChildProcess;
+    try {
+      // Without a descriptor left there is a child with no streams, and an error follows; or `spawn` throws.
+      child = spawn('systemctl', args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: limitMs });
+    } catch (error) {
+      notRun(error);
+      return;
+    }
     let out = '';
-    child.stdout.on('data', (chunk: Buffer) => {
+    child.stdout?.on('data', (chunk: Buffer) => {
       if (out.length < 10_000) out += chunk.toString('utf8');
     });
-    child.stderr.on('data', (chunk: Buffer) => {
+    child.stderr?.on('data', (chunk: Buffer) => {
       if (said.length < 20) said.push(chunk.toString('utf8'));
     });
-    child.once('error', (error) =>
-      resolve(fail('not_supported', `systemctl can't be run (${messageOf(error)}).`)),
-    );
+    child.once('error', notRun);
     child.once('close', (code, signal) => {
       if (code === 0) return resolve(ok(out));
       const why = said.join('').trim().split('\n').at(-1) ?? '';

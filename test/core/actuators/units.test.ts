@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { systemdUnits } from '../../../electron/core/actuators/units.ts';
 import { unitOfCgroup } from '../../../electron/core/process/control-group.ts';
 
@@ -129,6 +129,19 @@ describe('systemd, asked through the systemctl on the path', () => {
     expect(refused).toMatchObject({
       ok: false,
       error: { message: expect.stringMatching(/Access denied.*`sudo systemctl restart broken\.service`/) },
+    });
+  });
+
+  it('says so where no process can be started', async () => {
+    // So much environment no process may have: `spawn` throws, as it does where there is no memory for one.
+    vi.stubEnv('LANDLORD_TEST_LONG', 'x'.repeat(200_000));
+    const refused = await units().restart({ name: 'llama.service', scope: 'user' });
+    vi.unstubAllEnvs();
+    expect(refused).toMatchObject({
+      ok: false,
+      error: {
+        message: expect.stringMatching(/^systemctl can't be run \(.*E2BIG\)\. Try `systemctl --user/),
+      },
     });
   });
 });
