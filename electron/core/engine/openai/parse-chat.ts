@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { fail, ok, type Result } from '../../../../shared/errors.ts';
 import type { ChatMessage, ChatRequest, ChatTool } from '../engine-chat.ts';
-import { SAMPLING, samplingOf } from './sampling.ts';
+import { SAMPLING, samplingOf, TOKEN_LIMIT, tokenLimitOf } from './sampling.ts';
 import { unsupported } from './unsupported.ts';
 
 /** A request of `POST /v1/chat/completions`, as far as the engine follows it (OpenAI's API reference). */
@@ -54,7 +54,7 @@ const body = z.looseObject({
       }),
     ])
     .nullish(),
-  max_completion_tokens: z.int().positive().nullish(),
+  max_completion_tokens: TOKEN_LIMIT,
 });
 
 /** Errors: `bad_input`, naming what is wrong; `not_supported` for what the engine can't do. */
@@ -112,7 +112,7 @@ export function parseChat(raw: unknown): Result<ChatCall> {
       parallelTools: asked.parallel_tool_calls !== false,
       format: formatOf(format),
       ...samplingOf(asked),
-      maxTokens: asked.max_completion_tokens ?? asked.max_tokens ?? null,
+      maxTokens: tokenLimitOf(asked.max_completion_tokens ?? asked.max_tokens),
     },
   });
 }

@@ -47,6 +47,16 @@ describe('a chat request', () => {
     });
   });
 
+  it('has no limit, and draws from all tokens, where it says -1', () => {
+    const parsed = parseChat({ model: 'smol', messages: [user], max_tokens: -1, top_k: -1 });
+    expect(parsed).toMatchObject({ value: { request: { maxTokens: null, topK: 0 } } });
+    const text = parseCompletion({ model: 'smol', prompt: 'x', max_tokens: -1 });
+    expect(text).toMatchObject({ value: { request: { maxTokens: null } } });
+    const none = parseChat({ model: 'smol', messages: [user], max_completion_tokens: 0 });
+    expect(none).toMatchObject({ error: { code: 'bad_input' } });
+    expect(JSON.stringify(none)).toContain('-1 for no limit');
+  });
+
   it('is followed in what it says, by old and new names', () => {
     const parsed = parseChat({
       model: 'smol',
