@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { entry, ROUTER_PROPS } from '../support/fake-llama.ts';
 import { request } from '../support/http-request.ts';
 import { type LandlordBench, startLandlordBench } from '../support/landlord-runtime.ts';
+import { freePort } from '../support/llama-server.ts';
 import { until } from '../support/router.ts';
 import { listen } from '../support/upstream.ts';
 
@@ -14,13 +15,15 @@ const GB = 1_000_000_000;
 const gates = mkdtempSync(join(tmpdir(), 'landlord-gates-'));
 let status = 'sleeping';
 let asked = 0;
+let front = 0;
 let landlord: LandlordBench;
 
 const backend = http.createServer((request, response) => {
   const json = (value: unknown): void => void response.writeHead(200).end(JSON.stringify(value));
   if (request.url === '/props') return json(ROUTER_PROPS);
   if (request.url === '/models') return json({ data: [entry('nap', status)] });
-  if (request.url !== '/v1/chat/completions') return void response.writeHead(404).end('{}');
+  const works = request.url === '/v1/chat/completions' || request.url?.startsWith('/slots') === true;
+  if (!works) return void response.writeHead(404).end('{}');
   request.resume();
   request.on('end', () => {
     asked += 1;
@@ -35,7 +38,9 @@ const backend = http.createServer((request, response) => {
 beforeAll(async () => {
   process.env.VRAM_LANDLORD_GATE_DIR = gates;
   const url = `http://127.0.0.1:${await listen(backend)}`;
+  front = await freePort();
   landlord = await startLandlordBench({
+    backend: `  - { name: router, kind: llama.cpp, url: "${url}", front: ${front} }`,
     routerUrl: url,
     routerPid: () => null,
     totalBytes: 24 * GB,
@@ -83,6 +88,19 @@ describe('a request for a model that sleeps', () => {
     expect(bookedBytes()).toBeLessThan(GB);
     landlord.card.set({ name: 'blender', bytes: 0, type: 'C' });
     await until(() => (landlord.runtime.state().devices[0]?.freeBytes ?? 0) > 20 * GB, 10_000, 'its end');
+  });
+
+  it('has its front port refuse a look at its slots too, which would wake it', async () => {
+    landlord.card.set({ name: 'blender', bytes: 20 * GB, type: 'C' });
+    await until(() => (landlord.runtime.state().devices[0]?.freeBytes ?? 0) < 5 * GB, 10_000, 'the program');
+    const refused = await request(front, 'GET', '/slots?model=nap&autoload=false', {}, '');
+    expect(refused.status, refused.text).toBe(503);
+    expect(refused.json).toMatchObject({ error: { code: 'vram_denied' } });
+    expect([asked, status]).toEqual([0, 'sleeping']);
+    landlord.card.set({ name: 'blender', bytes: 0, type: 'C' });
+    await until(() => (landlord.runtime.state().devices[0]?.freeBytes ?? 0) > 20 * GB, 10_000, 'its end');
+    expect((await request(front, 'GET', '/slots?model=nap&autoload=false', {}, '')).status).toBe(200);
+    await landlord.is('router/nap', 'loaded');
   });
 
   it('is told when big models are to sleep', async () => {

@@ -5,9 +5,15 @@ describe('what loads a model on a router without working on it', () => {
   it('is its own word for it, and a GET that names a model', () => {
     expect(loadWish('POST', '/models/load')).toBe('load');
     expect(loadWish('POST', '/models%2Fload?x=1')).toBe('load');
-    expect(loadWish('GET', '/props?model=a%2Fb')).toEqual({ model: 'a/b' });
-    expect(loadWish('GET', '/slots?model=a&autoload=true')).toEqual({ model: 'a' });
-    expect(loadWish('HEAD', '/props?model=a')).toEqual({ model: 'a' });
+    const loads = { loads: true, wakes: false };
+    expect(loadWish('GET', '/props?model=a%2Fb')).toEqual({ model: 'a/b', ...loads });
+    expect(loadWish('HEAD', '/props?model=a')).toEqual({ model: 'a', ...loads });
+  });
+
+  it('is a look at its slots, which also wakes one that sleeps', () => {
+    expect(loadWish('GET', '/slots?model=a')).toEqual({ model: 'a', loads: true, wakes: true });
+    expect(loadWish('GET', '/slots?model=a&autoload=0')).toEqual({ model: 'a', loads: false, wakes: true });
+    expect(loadWish('GET', '/slots')).toEqual({ model: null, loads: false, wakes: true });
   });
 
   it('is nothing else', () => {
