@@ -5,6 +5,7 @@ import type { BackendChange, BackendSnapshot } from './backends/backend.ts';
 import type { SampleSet } from './devices/sample.ts';
 import { decide } from './guards/decide.ts';
 import { emptyMemory, noteFreedNothing } from './guards/memory.ts';
+import { isOvertaken } from './guards/one-big.ts';
 import type { Decision, DeviceVerdict, GuardMemory, GuardWorld } from './guards/world.ts';
 import { bookDevices, bookingId, bookModel } from './loop/book-keeping.ts';
 import { Calm, stepInMs } from './loop/calm.ts';
@@ -75,6 +76,8 @@ export class ControlLoop {
         free: (id) => this.sight.free(id, options.clock.monotonicMs()),
         undisturbed: (deviceId, modelId) =>
           this.models.undisturbed(deviceId, modelId, this.executor.operations()),
+        isOvertaken: ({ cause, modelId }) =>
+          cause === 'max_big' && this.#world !== null && isOvertaken(this.#world, this.#memory, modelId),
       },
     });
   }

@@ -18,6 +18,8 @@ export interface ExecutorView {
   free(deviceId: string | null): FreeReading;
   /** True when nothing else loads or leaves on that device, so that its free figure speaks of this model alone. */
   undisturbed(deviceId: string | null, modelId: string): boolean;
+  /** True when what is known by now would have another model leave in its place. */
+  isOvertaken(operation: Operation): boolean;
 }
 
 export interface UnloadWish {
@@ -170,6 +172,10 @@ export class Executor {
       }
     }
     if (!this.#current(operation)) return;
+    if (this.#view.isOvertaken(operation)) {
+      if (isParked) this.#effects.unpark?.(operation.modelId);
+      return this.#end(operation, { type: 'busy', operation, detail: 'another was used less lately' });
+    }
     operation.phase = 'requested';
     await this.#request(operation);
   }

@@ -13,7 +13,7 @@ import {
   usableDevices,
 } from './view.ts';
 import { names, unload } from './wording.ts';
-import type { Decision, GuardDevice, GuardModel } from './world.ts';
+import type { Decision, GuardDevice, GuardMemory, GuardModel, GuardWorld } from './world.ts';
 
 /**
  * Rule 8. At most `maxBig` big models on a device; the most recently used stay. A busy one is waited
@@ -37,6 +37,17 @@ export function excessBigs(view: GuardView, deviceId: string): readonly GuardMod
   const fixed = bigs.filter((model) => model.pinned || model.status === 'loading');
   const rest = bigs.filter((model) => !fixed.includes(model)).sort(byMostRecentUse);
   return rest.slice(Math.max(0, maxBig - fixed.length)).reverse();
+}
+
+/**
+ * Whether it is, after all, another's turn to leave. What is known of one model comes some milliseconds before
+ * what is known of the next, so that while one is asked whether it is idle, another may turn out to be the one.
+ */
+export function isOvertaken(world: GuardWorld, memory: GuardMemory, modelId: string): boolean {
+  const deviceId = world.models.find((model) => model.id === modelId)?.deviceId ?? null;
+  if (world.policy.maxBig === 'fit' || deviceId === null) return false;
+  const view: GuardView = { world, memory, leaving: new Set(), mayTouch: () => true };
+  return !excessBigs(view, deviceId).some((model) => model.id === modelId);
 }
 
 function overCount(view: GuardView, device: GuardDevice): readonly Decision[] {

@@ -106,9 +106,16 @@ export function isIdle(view: GuardView, model: GuardModel): boolean {
   return isQuiet(model) && view.world.nowMs - idleSinceMs(model) >= view.world.policy.idleMs;
 }
 
-/** Least recently used first; the id settles ties, so that the same world always gives the same answer. */
+/**
+ * Least recently used first. Of those last seen used in the same look, the one loaded first; the id settles the
+ * rest, so that the same world always gives the same answer.
+ */
 export function byLeastRecentUse(one: GuardModel, other: GuardModel): number {
-  return idleSinceMs(one) - idleSinceMs(other) || (one.id < other.id ? -1 : one.id > other.id ? 1 : 0);
+  return (
+    idleSinceMs(one) - idleSinceMs(other) ||
+    one.statusSinceMs - other.statusSinceMs ||
+    (one.id < other.id ? -1 : one.id > other.id ? 1 : 0)
+  );
 }
 
 export function isBelowFloor(device: GuardDevice): boolean {

@@ -26,6 +26,7 @@ function bench(
     status: 'loaded' as ModelStatus,
     free: { freeBytes: 2 * GB, totalBytes: 34 * GB, sampledAtMs: 900 } as FreeReading,
     undisturbed: true,
+    isOvertaken: false,
   };
   const effects: Effects = {
     confirmIdle: async () => {
@@ -56,6 +57,7 @@ function bench(
       deviceOf: () => (answers.deviceId === undefined ? 'sim:0' : answers.deviceId),
       free: () => world.free,
       undisturbed: () => world.undisturbed,
+      isOvertaken: () => world.isOvertaken,
     },
   });
   return { executor, calls, outcomes, world };
@@ -92,6 +94,15 @@ describe('an unload', () => {
     await settle();
     expect(calls).toEqual(['confirmIdle']);
     expect(outcomes[0]?.type).toBe('busy');
+  });
+
+  it('is let be where another is to leave in its place by the time it has answered', async () => {
+    const { executor, calls, outcomes, world } = bench();
+    executor.unload(wish({ cause: 'max_big' }));
+    world.isOvertaken = true;
+    await settle();
+    expect(calls).toEqual(['confirmIdle']);
+    expect(outcomes).toMatchObject([{ type: 'busy', detail: 'another was used less lately' }]);
   });
 
   it('is one a model: a second wish while one is on its way changes nothing', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../../electron/core/guards/decide.ts';
 import { emptyMemory, noteFreedNothing } from '../../../electron/core/guards/memory.ts';
+import { isOvertaken } from '../../../electron/core/guards/one-big.ts';
 import type { GuardDevice, GuardModel } from '../../../electron/core/guards/world.ts';
 import {
   batch,
@@ -90,6 +91,31 @@ describe('rule 8: at most maxBig big models', () => {
         leave.map((name) => `unload ${name} max_big`),
       );
     });
+
+  it('takes the one loaded first for the one used first where one look saw both used', () => {
+    const both = [
+      model('a', { lastUsedAtMs: recent, statusSinceMs: recent - 1 }),
+      model('b', { lastUsedAtMs: recent, statusSinceMs: recent - 2 }),
+    ];
+    expect(told(world(device(), both, { policy: { maxBig: 1 } }))).toEqual(['unload b max_big']);
+  });
+
+  it('does not go on with one of which it turns out that it was used later than the other', () => {
+    // What the other has done becomes known while the first is asked whether it is idle.
+    const unknown = world(
+      device(),
+      [model('old', { busy: null, lastUsedAtMs: recent - 1 }), ...two.slice(1)],
+      {
+        policy: { maxBig: 1 },
+      },
+    );
+    expect(told(unknown)).toEqual(['unload new max_big']);
+    const known = world(device(), two, { policy: { maxBig: 1 } });
+    expect(isOvertaken(unknown, emptyMemory(), 'router/new')).toBe(false);
+    expect(isOvertaken(known, emptyMemory(), 'router/new')).toBe(true);
+    expect(isOvertaken(known, emptyMemory(), 'router/old')).toBe(false);
+    expect(isOvertaken(world(device(), two), emptyMemory(), 'router/new')).toBe(false);
+  });
 
   it('fit: nothing leaves while cap and floor hold', () => {
     expect(told(world(device({ bookedBytes: 28 * GB }), two))).toEqual([]);
