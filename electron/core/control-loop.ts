@@ -5,11 +5,11 @@ import type { BackendChange, BackendSnapshot } from './backends/backend.ts';
 import type { SampleSet } from './devices/sample.ts';
 import { decide } from './guards/decide.ts';
 import { emptyMemory, noteFreedNothing } from './guards/memory.ts';
-import { isOvertaken } from './guards/one-big.ts';
 import type { Decision, DeviceVerdict, GuardMemory, GuardWorld } from './guards/world.ts';
 import { bookDevices, bookingId, bookModel } from './loop/book-keeping.ts';
 import { Calm, stepInMs } from './loop/calm.ts';
 import type { AgentsRoom, ControlLoopOptions } from './loop/control-options.ts';
+import { executorView } from './loop/executor-view.ts';
 import { Models } from './loop/models.ts';
 import { Orders } from './loop/orders.ts';
 import { eventOf, gaveNothing } from './loop/outcome-events.ts';
@@ -69,16 +69,7 @@ export class ControlLoop {
       clock: options.clock,
       onOutcome: (outcome) => this.#outcome(outcome),
       wake: () => this.wake(),
-      view: {
-        status: (id) => this.models.get(id)?.observed.status ?? null,
-        heldBytes: (id) => this.models.get(id)?.measuredBytes ?? null,
-        deviceOf: (id) => this.models.get(id)?.deviceId ?? null,
-        free: (id) => this.sight.free(id, options.clock.monotonicMs()),
-        undisturbed: (deviceId, modelId) =>
-          this.models.undisturbed(deviceId, modelId, this.executor.operations()),
-        isOvertaken: ({ cause, modelId }) =>
-          cause === 'max_big' && this.#world !== null && isOvertaken(this.#world, this.#memory, modelId),
-      },
+      view: executorView(this, options.clock),
     });
   }
 
