@@ -1,4 +1,5 @@
 import { type ChildProcess, execFile } from 'node:child_process';
+import { messageOf } from '../../../shared/errors.ts';
 
 const TIME_LIMIT_MS = 8000;
 
@@ -30,16 +31,21 @@ export function runTool(
       // Some print decimal commas otherwise.
       env: { ...process.env, LC_ALL: 'C' },
     } as const;
-    const child = execFile(program, [...args], options, (error, stdout, stderr) => {
-      running.delete(child);
-      const output = `${stdout}${stderr}`;
-      if (error === null) resolve({ exitCode: 0, output });
-      else {
-        const exitCode = typeof error.code === 'number' ? error.code : null;
-        const missing = error.code === 'ENOENT' ? `${program} is not installed` : output;
-        resolve({ exitCode, output: missing });
-      }
-    });
-    running.add(child);
+    try {
+      const child = execFile(program, [...args], options, (error, stdout, stderr) => {
+        running.delete(child);
+        const output = `${stdout}${stderr}`;
+        if (error === null) resolve({ exitCode: 0, output });
+        else {
+          const exitCode = typeof error.code === 'number' ? error.code : null;
+          const missing = error.code === 'ENOENT' ? `${program} is not installed` : output;
+          resolve({ exitCode, output: missing });
+        }
+      });
+      running.add(child);
+    } catch (thrown) {
+      // Without memory for another process, and for other rare reasons, it throws instead of telling.
+      resolve({ exitCode: null, output: messageOf(thrown) });
+    }
   });
 }
